@@ -1,0 +1,1 @@
+"""OrbitRelay's collector: OTLP in, handoffs recovered, held against contracts and emitted as telemetry."""
