@@ -1,0 +1,1 @@
+"""OTLP as Python values: the telemetry model and its decoders."""
