@@ -1,0 +1,1 @@
+"""Sessions: what names them, which traces they hold, and when they close."""
