@@ -1,0 +1,107 @@
+"""What a mapper is, and how the mapper of a span is found.
+
+Separate from the mappers so that adding one is adding a file and a row in `registry.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from collector.facts import Fact
+from collector.otlp.model import Link, LogRecord, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Carriers:
+    """What a producer passes at a boundary, and where its spans show it.
+
+    `arguments`: a call's arguments can carry; then an empty object says that nothing was passed. `beside`: words in the same answer as the
+    call are passed too where the arguments are empty. `without_call`: for a handoff with no call, in order of trust: `input` (the target's
+    own), `output` (the source's last words), `state` (what the source wrote to a shared state), `envelope` (a message delivered).
+    `delegate_input`: a delegate called without a recorded call shows what it was given as its own input.
+    `unwrap`: takes a producer's template off a text (returns the text, or an object).
+    """
+
+    arguments: bool = True
+    beside: bool = True
+    without_call: tuple[str, ...] = ("envelope", "state", "input", "output")
+    with_call: tuple[str, ...] = ()
+    delegate_input: bool = True
+    history: bool = True
+    unwrap: Callable[[Any], Any] | None = None
+
+
+_NOTHING: tuple[Fact, ...] = ()
+
+
+def no_log_facts(_record: LogRecord) -> Iterable[Fact]:
+    """For producers that write no content to logs."""
+    return _NOTHING
+
+
+def no_cause(_span: Span, _link: Link) -> bool:
+    """For producers whose links mean no causality (or that make none)."""
+    return False
+
+
+def every_cause(_span: Span, _link: Link) -> bool:
+    """For producers whose links all mean causality."""
+    return True
+
+
+def no_mark(_span: Span) -> bool:
+    """For producers that their scope's name alone tells."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """One producer's spans, and what they mean.
+
+    `scopes`: prefixes of the instrumentation scope's name. `marks`: tells a span of this producer by its attributes or name, where the scope
+    does not (a processor that rewrites another's spans, hand-made spans); it must be cheap. `facts` maps one span, `log_facts` one log
+    record. `causes`: whether a link of a span means that its target caused it. `carriers`: what is passed at a boundary, and where it shows.
+    """
+
+    name: str
+    facts: Callable[[Span], Iterable[Fact]]
+    scopes: tuple[str, ...] = ()
+    marks: Callable[[Span], bool] = no_mark
+    log_facts: Callable[[LogRecord], Iterable[Fact]] = no_log_facts
+    causes: Callable[[Span, Link], bool] = no_cause
+    carriers: Carriers = Carriers()
+
+
+class Registry:
+    """An ordered set of conventions: of several that claim a span, the longest scope prefix wins, then the order given; scopes before marks."""
+
+    def __init__(self, conventions: Sequence[Convention]) -> None:
+        self.conventions = tuple(conventions)
+        self._by_name = {c.name: c for c in conventions}
+        self._by_scope: dict[str, Convention | None] = {}
+        self._marked = [c for c in conventions if c.marks is not no_mark]
+
+    def named(self, name: str) -> Convention | None:
+        """The convention of that name."""
+        return self._by_name.get(name)
+
+    def of_span(self, span: Span) -> Convention | None:
+        """The convention that maps this span, or None: the span then only holds its place in the tree."""
+        for convention in self._marked:
+            if convention.marks(span):
+                return convention
+        return self._of_scope(span.scope.name)
+
+    def of_log(self, record: LogRecord) -> Convention | None:
+        """The convention that maps this log record."""
+        return self._of_scope(record.scope.name)
+
+    def _of_scope(self, scope: str) -> Convention | None:
+        if scope not in self._by_scope:
+            if len(self._by_scope) > 10_000:  # scope names are a sender's text
+                self._by_scope.clear()
+            claims = [(len(p), -i, c) for i, c in enumerate(self.conventions) for p in c.scopes if scope.startswith(p)]
+            self._by_scope[scope] = max(claims, key=lambda c: c[:2])[2] if claims else None
+        return self._by_scope[scope]

@@ -1,0 +1,26 @@
+"""The table of conventions: built-in ones in one list, others by entry point.
+
+Separate from `base.py` so that mappers can import what a convention is without importing each other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+
+from collector.conventions import genai, openinference_openai_agents, orbitrelay_native
+from collector.conventions.base import Convention, Registry
+
+GROUP = "orbitrelay.conventions"
+
+BUILT_IN: tuple[Convention, ...] = (
+    orbitrelay_native.CONVENTION,
+    openinference_openai_agents.CONVENTION,
+    genai.CONVENTION,
+)
+
+
+@cache
+def default_registry() -> Registry:
+    """The built-in conventions behind those of installed packages. Raises what a broken entry point raises, when it is first used."""
+    return Registry([*(point.load() for point in entry_points(group=GROUP)), *BUILT_IN])

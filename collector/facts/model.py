@@ -1,0 +1,198 @@
+"""What the mappers find in spans: facts, each true of one span alone.
+
+Separate from the graph so that a framework is one mapper file that knows no other, and a session can be kept as its facts: they are all
+that recovery reads, they are small, and they encode to bytes.
+
+Rules:
+- a fact never needs another span: whatever takes a tree, an order or a session is the graph's work;
+- content stands as it was recorded (text, or the JSON value it was recorded as); reading fields out of it is the graph's work;
+- content that was not recorded is None; content that was recorded and is empty is a `Content` with an empty value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Mode = Literal["", "transfer", "delegate", "return"]
+
+
+class Content(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content as a span recorded it. `value` is text or a JSON value; `truncated`: the producer said that it cut it."""
+
+    value: Any = None
+    truncated: bool = False
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens of one model call, or the total that an agent span gives. None: not recorded."""
+
+    input: int | None = None
+    output: int | None = None
+
+
+class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call as a model's answer asks for it."""
+
+    name: str
+    id: str = ""
+    arguments: Content | None = None
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of a model call. `text` None: the message has no text part."""
+
+    role: str = ""
+    text: str | None = None
+    name: str = ""
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""  # of a tool's answer: the call it answers
+
+
+class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
+    """The span is a run of an agent, from its start until it gives control away.
+
+    `layer` tells spans apart that one producer makes side by side for one run (a node and the agent in it).
+    `soft`: a visit only if it does an agent's work (a model call below it), or is named as an agent elsewhere.
+    `wraps`: may be a workflow around agents: no visit if other visits stand in it and it makes no model or tool call itself.
+    """
+
+    name: str = ""
+    agent_id: str = ""
+    role: str = ""
+    aliases: tuple[str, ...] = ()
+    layer: str = ""
+    input: Content | None = None
+    output: Content | None = None
+    heard: tuple[Message, ...] | None = None
+    said: tuple[Message, ...] | None = None
+    state: Content | None = None  # what the run wrote to a state shared by all (a graph's update)
+    model: str = ""
+    usage: Usage | None = None
+    peers: tuple[str, ...] = ()
+    came_from: str = ""  # the agent that handed over, where the span itself says so
+    called_by: str = ""  # the agent that waits for the answer, where the span itself says so
+    step: int | None = None  # the producer's own order among the runs of one trace
+    soft: bool = False
+    wraps: bool = False
+
+
+class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="model"):
+    """The span is a call of a model. `heard` and `said` None: messages not recorded."""
+
+    model: str = ""
+    agent: str = ""
+    usage: Usage | None = None
+    heard: tuple[Message, ...] | None = None
+    said: tuple[Message, ...] | None = None
+
+
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool"):
+    """The span is the run of a tool.
+
+    `target`: the agent that the call names (in an argument or metadata), or "".
+    `certain`: the producer marks this tool as one that hands over; a name that merely reads so is not enough.
+    `plain`: the producer marks its handing-over tools, and this is none: its name counts for nothing.
+    `runs_target`: the tool's span stands for the target's run where no visit stands below it.
+    `failed`: the producer says that the call was refused or broke.
+    """
+
+    name: str = ""
+    call_id: str = ""
+    agent: str = ""
+    arguments: Content | None = None
+    result: Content | None = None
+    target: str = ""
+    mode: Mode = ""
+    certain: bool = False
+    plain: bool = False
+    runs_target: bool = False
+    failed: bool = False
+
+
+class Transfer(msgspec.Struct, frozen=True, omit_defaults=True, tag="transfer"):
+    """The span says by itself that control goes (or was to go) from one agent to another.
+
+    `source` "": the agent whose run the span stands in. `target` "": not said; whoever runs next.
+    `call`: the name of the model's tool call behind it, where known. `stated`: the content is all that was passed, by the producer's own word.
+    """
+
+    source: str = ""
+    target: str = ""
+    mode: Mode = "transfer"
+    content: Content | None = None
+    reason: str = ""
+    call_id: str = ""
+    call: str = ""
+    stated: bool = False
+    failed: bool = False
+    weak: bool = False  # a delivery that counts only if the target then runs
+    evidence: Literal["explicit", "structural"] = "explicit"
+
+
+class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, tag="envelope"):
+    """The span delivers a message between agents: content for a handoff that is seen elsewhere, never a handoff by itself."""
+
+    source: str = ""
+    target: str = ""
+    content: Content | None = None
+
+
+class Known(msgspec.Struct, frozen=True, omit_defaults=True, tag="known"):
+    """Names that are agents' names, whether they run or not. `ids`: id -> name."""
+
+    names: tuple[str, ...] = ()
+    ids: dict[str, str] = {}
+
+
+Fact = Visit | ModelCall | ToolCall | Transfer | Envelope | Known
+
+
+class SpanFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that is kept of one span (or of one log record that is tied to a span: `log`)."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str = ""
+    name: str = ""
+    start_ns: int = 0
+    end_ns: int = 0
+    service: str = ""
+    scope: dict[str, str] = {}  # tenant and environment, where configured
+    resource: dict[str, Any] = {}  # what contracts match on; agent spans only
+    session_keys: dict[str, str] = {}
+    causes: tuple[tuple[str, str], ...] = ()  # links that mean causality: (trace id, span id)
+    convention: str = ""
+    facts: tuple[Fact, ...] = ()
+    error: bool = False
+    log: bool = False
+    ends_session: bool = False
+
+    @property
+    def has_visit(self) -> bool:
+        """Whether an agent runs here."""
+        return any(isinstance(f, Visit) and not f.soft for f in self.facts)
+
+    @property
+    def richness(self) -> tuple[bool, int]:
+        """Orders two versions of one span: one that has ended beats one that has not, then the one that says more."""
+        return (self.end_ns != 0, len(msgspec.msgpack.encode(self)))
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """The facts of one request, in its order."""
+
+    spans: tuple[SpanFacts, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        return _ENCODER.encode(self.spans)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Facts:
+        """Read what `to_bytes` wrote. Raises `msgspec.DecodeError` on anything else."""
+        return cls(_DECODER.decode(data))
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(tuple[SpanFacts, ...])

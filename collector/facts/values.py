@@ -1,0 +1,132 @@
+"""Reads a value out of recorded content: JSON in JSON, Python literals, labelled prose; and tells what is redacted or cut.
+
+Separate from the graph because it is the same for every producer. Every reader is linear, bounded in depth and never raises on content.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import Any
+
+MAX_LAYERS = 3
+"""How many times text inside text is read as JSON or as a Python literal (what producers are known to nest)."""
+
+_MAX_LITERAL = 1_000_000
+_REDACTED = re.compile(
+    r"[<\[_*({]{1,2}\s*(?:redacted|masked|filtered|hidden|scrubbed)\b[^\n]{0,60}[>\]_*)}]{1,2}", re.I
+)
+_LABEL = re.compile(
+    r"^[ \t>*_#-]{0,6}(?P<label>[^\W\d_][^:\n{}\[\]\"`|=<>]{0,38}?)[*_]{0,2}[ \t]*:[*_]{0,2}(?:[ \t]+(?P<value>.*))?$"
+)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<label>[^\n]{1,40}?)[ \t]*#*$")
+_MAX_LABEL_WORDS = 4
+
+
+def is_redacted(value: Any) -> bool:
+    """Whether the whole value is a marker that a producer puts in place of content (`__REDACTED__`, `<REDACTED>`, `[REDACTED]`)."""
+    return isinstance(value, str) and len(value) <= 80 and _REDACTED.fullmatch(value.strip()) is not None
+
+
+def parse(value: Any, layers: int = MAX_LAYERS) -> Any:
+    """The structure in a text (JSON, else a Python literal), up to `layers` deep; text that holds none comes back as it is."""
+    while isinstance(value, str) and layers > 0:
+        read = _read(value)
+        if read is _NONE:
+            return value
+        value, layers = read, layers - 1
+    return value
+
+
+_NONE = object()
+
+
+def _read(text: str) -> Any:
+    stripped = text.strip()
+    if not stripped or stripped[0] not in '{["' or len(stripped) < 2:
+        return _literal(stripped) if stripped[:1] == "(" else _NONE  # a bare word or a number stays text
+    try:
+        return json.loads(stripped)
+    except (ValueError, RecursionError):
+        pass
+    return _NONE if stripped[0] == '"' else _literal(stripped)
+
+
+def _literal(text: str) -> Any:
+    if len(text) > _MAX_LITERAL or text[-1] not in "}])":
+        return _NONE
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return _NONE
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(v) for v in value]
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    return str(value)
+
+
+def labelled(text: str) -> dict[str, str] | None:
+    """The labelled lines and headings of a prose text: `Label: value` (a value may go on in the lines below), or `## Label` and what stands under it.
+
+    None unless two labels at least are found: one colon in a sentence is no form.
+    """
+    out: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        heading = _HEADING.match(line)
+        found = heading or _LABEL.match(line)
+        label = found.group("label").strip(" *_") if found else ""
+        if (
+            found
+            and label
+            and len(label.split()) <= _MAX_LABEL_WORDS
+            and not label.lower().startswith(("http", "file"))
+        ):
+            if label in out:
+                return None
+            current = out.setdefault(label, [])
+            value = None if heading else found.group("value")
+            if value:
+                current.append(value)
+        elif current is not None:
+            if not line.strip():
+                current = current or None
+            elif line[:1] in " \t-*•" or not current:
+                current.append(line)
+            else:
+                current = None
+    if len(out) < 2:
+        return None
+    return {label: "\n".join(lines).strip() for label, lines in out.items()}
+
+
+def is_empty(value: Any) -> bool:
+    """Design section 4.2: null, "", [] and {} are empty; 0, false and " " are not."""
+    return value is None or (isinstance(value, (str, list, dict)) and len(value) == 0)
+
+
+def looks_cut(value: Any) -> bool:
+    """Whether a text begins as JSON and stops in the middle: cut by an attribute length limit."""
+    if not isinstance(value, str):
+        return False
+    text = value.strip()
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except RecursionError:
+        return False
+    except json.JSONDecodeError as error:
+        at_end = error.pos >= len(text) - 1 or error.msg.startswith("Unterminated string")
+        return at_end and _literal(text) is _NONE
+    except ValueError:
+        return False
+    return False

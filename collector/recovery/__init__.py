@@ -1,0 +1,48 @@
+"""From spans to handoffs: `extract` reads facts off each span alone, `recover` builds one session's graph from facts and writes its document.
+
+Both are pure. `recover` gives the same document for the same set of facts, in whatever order and however often they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from collector.conventions import carriers_of, extract
+from collector.facts import Facts, SpanFacts
+from collector.recovery.carried import Reader
+from collector.recovery.document import NoContract, Roles, Writer
+from collector.recovery.edges import Edges
+from collector.recovery.signals import find
+from collector.recovery.tree import Tree
+from collector.recovery.visits import Visits
+
+__all__ = ["Facts", "Note", "Recovered", "SpanFacts", "extract", "recover"]
+
+
+class Note(msgspec.Struct, frozen=True):
+    """Something a reader of the result should know: a code of the table in `notes.py`, the record it is about, and words."""
+
+    code: str
+    where: str
+    text: str
+
+
+class Recovered(msgspec.Struct, frozen=True):
+    """One session's trace document (without `trace_id` and session metadata) and what is to be said about it."""
+
+    document: dict[str, Any]
+    notes: tuple[Note, ...] = ()
+    visits: int = 0
+
+
+def recover(spans: Iterable[SpanFacts], contract: Roles | None = None) -> Recovered:
+    """Recover the handoffs of one session. Never raises on what telemetry holds; linear in spans."""
+    tree = Tree(spans)
+    visits = Visits(tree)
+    edges = Edges(tree, visits, find(tree, visits))
+    writer = Writer(tree, visits, contract if contract is not None else NoContract())
+    document = writer.write(edges.all, Reader(tree, visits, carriers_of).read)
+    return Recovered(document, tuple(Note(*note) for note in writer.notes), len(visits.all))

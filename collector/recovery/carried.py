@@ -1,0 +1,242 @@
+"""What a handoff carried: which of the recorded contents was passed at this boundary, and what was only there to be seen.
+
+Separate from the edges because it reads content, and from `fields.py` because it decides between carriers. Which carriers a producer
+uses is a table (`Carriers`), given by the convention; the order in it is the order of trust.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from collector.conventions.base import Carriers
+from collector.facts import Content, Envelope, Message, values
+from collector.recovery import fields as reader
+from collector.recovery import names
+from collector.recovery.edges import Edge
+from collector.recovery.fields import Field
+from collector.recovery.signals import answers, call_behind
+from collector.recovery.tree import Tree
+from collector.recovery.visits import AgentVisit, Visits
+
+
+@dataclass(slots=True)
+class Carried:
+    """The outcome: fields, and whether anything that could hold them was recorded."""
+
+    fields: list[Field] = field(default_factory=list)
+    seen: list[Field] = field(default_factory=list)
+    recorded: bool = False
+    redacted: bool = False
+    truncated: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+class Reader:
+    """Reads what each edge carried."""
+
+    def __init__(self, tree: Tree, visits: Visits, carriers: Callable[[str], Carriers]) -> None:
+        self.tree, self.visits, self.carriers = tree, visits, carriers
+        self.envelopes: list[tuple[int, str, Envelope, str]] = []
+        for node in tree.ordered:
+            for fact in node.span.facts:
+                if isinstance(fact, Envelope):
+                    self.envelopes.append((node.start, tree.run_of[node.span.trace_id], fact, node.span.trace_id))
+        self.envelopes.sort(key=lambda e: e[0])
+
+    def read(self, edge: Edge) -> Carried:
+        """What this edge carried."""
+        if edge.mode == "return":
+            return self._of_return(edge)
+        anchor = (
+            edge.signal.convention
+            if edge.signal is not None
+            else (edge.via.convention if edge.via is not None else edge.source.convention)
+        )
+        carriers = self.carriers(anchor)
+        out = Carried()
+        if edge.signal is not None or edge.via is not None:
+            self._of_call(edge, carriers, out)
+        if (edge.signal is None and edge.via is None) or (
+            not out.fields and not out.recorded and not (edge.signal and edge.signal.stated)
+        ):
+            order = carriers.without_call
+            if edge.mode == "delegate":
+                order = ("input",) if carriers.delegate_input else ()
+            self._first(edge, order, carriers, out)
+        return out
+
+    # ---- carriers
+
+    def _of_call(self, edge: Edge, carriers: Carriers, out: Carried) -> None:
+        signal = edge.signal
+        arguments = signal.arguments if signal is not None else None
+        if arguments is None and edge.via is not None:
+            arguments = edge.via.fact.arguments
+        message, call = call_behind(signal) if signal is not None else (None, None)
+        if message is None and edge.via is not None:
+            message, call = self._asked(edge)
+        if call is not None and call.arguments is not None:
+            bare = arguments is None or not isinstance(values.parse(arguments.value), dict)
+            if bare:  # a tool span that lost the names of its arguments: the model's call has them
+                arguments = call.arguments
+        target = edge.target.name if edge.target is not None else edge.target_name
+        if arguments is not None:
+            self._take(out, arguments, carriers, target)
+            out.recorded = out.recorded or carriers.arguments
+        if signal is not None and signal.stated:
+            out.recorded = True
+            return
+        if not out.fields and carriers.beside:
+            text = message.text if message is not None else (signal.beside if signal is not None else None)
+            if message is not None or text is not None:
+                out.recorded = True
+            if text:
+                self._take(out, Content(text), carriers, target)
+        if not out.fields:
+            self._first(edge, carriers.with_call, carriers, out)
+
+    def _asked(self, edge: Edge) -> tuple[Message | None, Any]:
+        """The model's answer that asked for the tool behind a delegation."""
+        tool = edge.via
+        assert tool is not None
+        for _model, message in answers(edge.source):
+            for call in message.calls:
+                if (tool.fact.call_id and call.id == tool.fact.call_id) or (
+                    not tool.fact.call_id and call.name == tool.fact.name
+                ):
+                    return message, call
+        return None, None
+
+    def _first(self, edge: Edge, order: tuple[str, ...], carriers: Carriers, out: Carried) -> None:
+        """The first of the carriers that was recorded."""
+        for carrier in order:
+            content = self._content(edge, carrier)
+            if content is None:
+                continue
+            out.recorded = True
+            before = len(out.fields)
+            self._take(out, content, carriers, edge.target.name if edge.target is not None else edge.target_name)
+            if len(out.fields) > before or out.redacted:
+                return
+
+    def _content(self, edge: Edge, carrier: str) -> Content | None:
+        source, target = edge.source, edge.target
+        if carrier == "envelope":
+            return self._delivered(edge)
+        if carrier == "state":
+            return source.content("state")
+        if carrier == "output":
+            return last_words(source)
+        if target is None:
+            return None
+        own = target.content("input")
+        if own is not None:
+            return own
+        return first_heard(target)
+
+    def _delivered(self, edge: Edge) -> Content | None:
+        if edge.target is None:
+            return None
+        run = self.tree.run_of[edge.source.trace_id]
+        found = None
+        for time, where, envelope, _trace in self.envelopes:
+            if where != run or time < edge.source.start:
+                continue
+            if time > edge.target.start:
+                break
+            from_source = not envelope.source or names.agent_key(envelope.source) in edge.source.keys
+            to_target = not envelope.target or names.agent_key(envelope.target) in edge.target.keys
+            if from_source and to_target:
+                found = envelope
+        return found.content if found is not None else None
+
+    def _take(self, out: Carried, content: Content, carriers: Carriers, target: str) -> None:
+        value = content.value
+        if carriers.unwrap is not None:
+            value = carriers.unwrap(value)
+        if values.is_redacted(value):
+            out.redacted = True
+            return
+        out.truncated = out.truncated or content.truncated or values.looks_cut(value)
+        parsed = values.parse(value)
+        if isinstance(parsed, dict):
+            found = reader.of_arguments({k: v for k, v in parsed.items() if not _names_target(str(k), v, target)}) or []
+        else:
+            found = reader.of_value(value)
+        if found and all(f.state == "redacted" for f in found) and len(found) == 1 and found[0].name == reader.MESSAGE:
+            out.redacted = True
+            return
+        out.fields = reader.merge([*out.fields, *found])
+
+    def _of_return(self, edge: Edge) -> Carried:
+        out = Carried()
+        content = edge.answer
+        if content is None or values.is_empty(content.value):
+            content = last_words(edge.source) or content
+        if content is None:
+            return out
+        carriers = self.carriers(edge.source.convention)
+        self._take(out, content, carriers, "")
+        out.recorded = not out.redacted
+        return out
+
+
+def _names_target(key: str, value: Any, target: str) -> bool:
+    if reader.snake_case(key) not in reader.ENDPOINTS:
+        return False
+    return isinstance(value, str)
+
+
+def last_words(visit: AgentVisit) -> Content | None:
+    """What the agent said last in this visit: its models' last answer with text, else its own recorded output."""
+    spoken = [m for _model, m in answers(visit) if m.text is not None]
+    if spoken and (spoken[-1].text or "").strip():
+        return Content(spoken[-1].text)
+    own = visit.content("output")
+    if own is not None:
+        return own
+    return Content(spoken[-1].text) if spoken else None
+
+
+def first_heard(visit: AgentVisit) -> Content | None:
+    """The last user message that the agent was given before it first spoke."""
+    heard = visit.messages("heard")
+    if heard is None:
+        heard = next(
+            (
+                m.fact.heard
+                for m in sorted(visit.models, key=lambda m: (m.node.start, m.node.key))
+                if m.fact.heard is not None
+            ),
+            None,
+        )
+    if heard is None:
+        return None
+    user = [m for m in heard if m.role in ("user", "human") and m.text is not None]
+    return Content(user[-1].text) if user else None
+
+
+def visible_text(visit: AgentVisit) -> str:
+    """All text that the agent could see when it started, as far as recorded: for telling what it saw from what it was passed."""
+    parts: list[str] = []
+    own = visit.content("input")
+    if own is not None:
+        parts.append(own.value if isinstance(own.value, str) else json.dumps(own.value, ensure_ascii=False))
+    heard = visit.messages("heard")
+    if heard is None:
+        heard = next(
+            (
+                m.fact.heard
+                for m in sorted(visit.models, key=lambda m: (m.node.start, m.node.key))
+                if m.fact.heard is not None
+            ),
+            None,
+        )
+    for message in heard or ():
+        parts.append(message.text or "")
+        parts += [c.arguments.value if isinstance(c.arguments.value, str) else json.dumps(c.arguments.value, ensure_ascii=False)
+                  for c in message.calls if c.arguments is not None]  # fmt: skip
+    return "\n".join(parts)

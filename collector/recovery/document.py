@@ -1,0 +1,319 @@
+"""The graph as a trace document of design section 4.1: agents, turns and handoffs in the order and with the identity that section 5.3 sets.
+
+Separate from the graph because it is form: ids, order, latency, roles, contract names. Nothing in it depends on the order of arrival.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from collector.recovery import fields as reader
+from collector.recovery import names
+from collector.recovery.carried import Carried, last_words, visible_text
+from collector.recovery.edges import Edge
+from collector.recovery.fields import Field
+from collector.recovery.tree import Tree
+from collector.recovery.visits import AgentVisit, Visits
+
+_NS_PER_MS = 1_000_000
+
+
+class Roles(Protocol):
+    """What the document takes from a contract: roles, canonical field names, the requirements."""
+
+    @property
+    def contract(self) -> dict[str, Any]: ...
+
+    def role_of(self, agent_name: str, attribute_role: str) -> str: ...
+
+    def canonical_field(self, name: str) -> str: ...
+
+
+class NoContract:
+    """Without a contract, the role is the name's, fields keep their names, and nothing is required."""
+
+    def __init__(self) -> None:
+        self.contract: dict[str, Any] = {}
+
+    def role_of(self, agent_name: str, attribute_role: str) -> str:
+        if attribute_role:
+            return attribute_role
+        role = reader.snake_case(names.clean(agent_name))
+        while True:
+            head, _, tail = role.rpartition("_")
+            if not head or not (tail == "agent" or tail.isdigit()):
+                return role
+            role = head
+
+    def canonical_field(self, name: str) -> str:
+        return name
+
+
+class Writer:
+    """Makes the document of one session."""
+
+    def __init__(self, tree: Tree, visits: Visits, roles: Roles) -> None:
+        self.tree, self.visits, self.roles = tree, visits, roles
+        self.notes: list[tuple[str, str, str]] = []
+        self.agent_ids: dict[str, str] = {}
+        self.agents: list[dict[str, Any]] = []
+        self.turn_of: dict[int, int] = {}
+
+    def write(self, edges: Sequence[Edge], read: Callable[[Edge], Carried]) -> dict[str, Any]:
+        """The document, without `trace_id` and session `metadata`, which the session gives."""
+        for visit in self.visits.all:
+            self._agent(visit)
+        carried = [(edge, read(edge)) for edge in edges]
+        placed = sorted(carried, key=lambda pair: _order(pair[0]))
+        handoffs = [self._handoff(edge, what, tick) for tick, (edge, what) in enumerate(placed, start=1)]
+        self._history(placed, handoffs)
+        _distinct(handoffs)
+        return {
+            "agents": self.agents,
+            "contract": self._contract(),
+            "handoffs": handoffs,
+            "schema_version": 1,
+            "turns": self._turns(),
+        }
+
+    # ---- agents
+
+    def _agent(self, visit: AgentVisit) -> str:
+        key = visit.key
+        if key not in self.agent_ids:
+            self._declare(visit.name, visit.role, key)
+        entry = next(a for a in self.agents if a["agent_id"] == self.agent_ids[key])
+        model = next((m.fact.model for m in visit.models if m.fact.model), "") or next(
+            (f.model for f in visit.facts if f.model), ""
+        )
+        if model and "model" not in entry:
+            entry["model"] = model
+        return self.agent_ids[key]
+
+    def _declare(self, name: str, role: str, key: str) -> str:
+        self.agent_ids[key] = name
+        self.agents.append({"agent_id": name, "capabilities": [], "role": self.roles.role_of(name, role)})
+        return name
+
+    def _agent_named(self, name: str) -> str:
+        key = names.agent_key(name)
+        if key not in self.agent_ids:
+            self._declare(name, "", key)
+        return self.agent_ids[key]
+
+    def _contract(self) -> dict[str, Any]:
+        return dict(self.roles.contract)
+
+    # ---- turns
+
+    def _turns(self) -> list[dict[str, Any]]:
+        out = []
+        for tick, visit in enumerate(self.visits.all, start=1):
+            words = last_words(visit)
+            usage = visit.usage()
+            turn: dict[str, Any] = {
+                "agent_id": self.agent_ids[visit.key],
+                "run": self.tree.run_of[visit.trace_id],
+                "text": None
+                if words is None
+                else words.value
+                if isinstance(words.value, str)
+                else _as_text(words.value),
+                "tick": tick,
+                "tokens": None,
+                "turn_id": "t-" + _hash(visit.first.span.trace_id, visit.first.span.span_id, "turn"),
+            }
+            if usage is not None and (usage.input is not None or usage.output is not None):
+                turn["tokens"] = (usage.input or 0) + (usage.output or 0)
+                turn["usage"] = {"input": usage.input or 0, "output": usage.output or 0}
+            out.append(turn)
+        return out
+
+    # ---- handoffs
+
+    def _handoff(self, edge: Edge, what: Carried, tick: int) -> dict[str, Any]:
+        source = self._agent(edge.source)
+        target = self._agent(edge.target) if edge.target is not None else self._agent_named(edge.target_name)
+        latency, flags = self._latency(edge)
+        anchor = self._anchor(edge)
+        record: dict[str, Any] = {
+            "handoff_id": "h-" + _identity(edge),
+            "source_agent": source,
+            "target_agent": target,
+            "tick": tick,
+            "reason": edge.signal.reason if edge.signal is not None else "",
+            "latency_ms": latency,
+            "fields": self._fields(what.fields, []),
+            "run": self.tree.run_of[anchor.span.trace_id],
+            "origin": {
+                "convention": anchor.span.convention,
+                "evidence": edge.evidence,
+                "mode": edge.mode,
+                "span_id": anchor.span.span_id,
+                "trace_id": anchor.span.trace_id,
+            },
+        }
+        if edge.target is None:
+            record["status"] = "dropped"
+        if not what.recorded or (what.redacted and not what.fields):
+            record["recorded"] = False
+            if what.redacted:
+                record["redacted"] = True
+        if what.truncated:
+            record["truncated"] = True
+        for note in (*flags, *what.notes):
+            self.notes.append((note, record["handoff_id"], f"{source} -> {target}"))
+        return record
+
+    def _fields(self, carried: Sequence[Field], seen: Sequence[Field]) -> list[dict[str, Any]]:
+        out: dict[str, dict[str, Any]] = {}
+        for field, history in [(f, False) for f in carried] + [(f, True) for f in seen]:
+            name = self.roles.canonical_field(field.name)
+            if name in out:
+                continue
+            entry: dict[str, Any] = {"kind": reader.kind(name), "name": name, "value": field.value}
+            if field.original and field.original != name:
+                entry["original"] = field.original
+            if field.state != "full":
+                entry["state"] = field.state
+            if history:
+                entry["seen_in"] = "history"
+            out[name] = entry
+        return list(out.values())
+
+    def _history(self, placed: Sequence[tuple[Edge, Carried]], handoffs: list[dict[str, Any]]) -> None:
+        """Fields that earlier hops of the run left where the target could see them, and this handoff did not pass."""
+        left: dict[str, dict[str, dict[str, Any]]] = {}
+        for (edge, what), record in zip(placed, handoffs, strict=True):
+            earlier = left.setdefault(record["run"], {})
+            if edge.target is not None and edge.mode != "return" and what.recorded and earlier:
+                own = {f["name"] for f in record["fields"]}
+                wanted = [f for name, f in earlier.items() if name not in own]
+                if wanted:
+                    text = visible_text(edge.target)
+                    record["fields"] += [{**f, "seen_in": "history"} for f in wanted if _visible(f["value"], text)]
+            for f in record["fields"]:
+                if (
+                    f["name"] != reader.MESSAGE
+                    and not _is_empty(f["value"])
+                    and f.get("seen_in") is None
+                    and edge.target is not None
+                ):
+                    earlier[f["name"]] = {k: v for k, v in f.items() if k != "seen_in"}
+
+    def _anchor(self, edge: Edge) -> Any:
+        """The span that made the handoff: the signal's, the tool's, else the target's visit."""
+        if edge.mode == "return":
+            return edge.via.node if edge.via is not None else edge.source.first
+        if edge.signal is not None:
+            return edge.signal.node
+        if edge.via is not None:
+            return edge.via.node
+        return edge.target.first if edge.target is not None else edge.source.first
+
+    def _latency(self, edge: Edge) -> tuple[str | None, list[str]]:
+        """Milliseconds as design section 5.3 measures them, as exact decimal text; None where two clocks or a negative gap make it worthless."""
+        if edge.target is None or edge.mode == "return":
+            return (None, []) if edge.target is None else self._return_latency(edge)
+        target = edge.target
+        if edge.mode == "delegate":
+            start_node = (
+                edge.via.node if edge.via is not None else (edge.signal.node if edge.signal is not None else None)
+            )
+            if target.virtual:
+                return None, []
+            begin = start_node.start if start_node is not None else None
+            if begin is None:
+                models = [m.node.end for m in edge.source.models if m.node.end <= target.start]
+                begin = max(models, default=edge.source.start)
+            where = start_node if start_node is not None else edge.source.first
+        elif edge.signal is not None:
+            begin, where = edge.signal.end, edge.signal.node
+            if edge.signal.node in edge.source.nodes:
+                begin = min(begin, edge.source.end)
+        else:
+            begin, where = edge.source.end, edge.source.first
+        same_clock = where.span.service == target.first.span.service
+        gap = target.start - begin
+        if gap < 0:
+            if edge.signal is not None and edge.mode == "transfer" and same_clock and target.start >= edge.signal.start:
+                gap = target.start - edge.signal.start
+            else:
+                return None, ["latency_negative" if same_clock else "latency_two_clocks"]
+        if not same_clock and self._skewed(target):
+            return None, ["latency_two_clocks"]
+        return _decimal_ms(gap), []
+
+    def _return_latency(self, edge: Edge) -> tuple[str | None, list[str]]:
+        end = edge.via.end if edge.via is not None else None
+        delegation = edge.of
+        if end is None and delegation is not None and delegation.via is not None:
+            end = delegation.via.end
+        if end is None or end < edge.source.end or edge.source.virtual:
+            return None, []
+        return _decimal_ms(end - edge.source.end), []
+
+    def _skewed(self, target: AgentVisit) -> bool:
+        """Whether the visit lies outside the span that caused it: the two clocks disagree."""
+        parent = target.first.parent
+        return parent is not None and (target.start < parent.start or target.end > parent.end)
+
+
+def _order(edge: Edge) -> tuple[int, int, str, str]:
+    if edge.mode == "return":
+        return (edge.source.end, edge.source.start, edge.source.first.span.span_id, "r")
+    if edge.target is None:
+        assert edge.signal is not None
+        return (edge.signal.start, edge.source.start, edge.signal.node.span.span_id, edge.signal.call_id)
+    return (edge.target.start, edge.source.start, edge.source.first.span.span_id, "")
+
+
+def _identity(edge: Edge) -> str:
+    """Design section 5.3: a hash of the mode, the first span of the source's visit and that of the target's (dropped: of the request)."""
+    source = edge.source.first.span
+    if edge.target is None:
+        assert edge.signal is not None
+        span = edge.signal.node.span
+        return _hash("dropped", source.trace_id, source.span_id, span.trace_id, span.span_id, edge.signal.call_id)
+    target = edge.target.first.span
+    return _hash(
+        edge.mode, source.trace_id, source.span_id, target.trace_id, target.span_id, "v" if edge.target.virtual else ""
+    )
+
+
+def _distinct(handoffs: list[dict[str, Any]]) -> None:
+    seen: dict[str, int] = {}
+    for record in handoffs:
+        count = seen[record["handoff_id"]] = seen.get(record["handoff_id"], 0) + 1
+        if count > 1:
+            record["handoff_id"] += f"-{count}"
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _decimal_ms(ns: int) -> str:
+    whole, rest = divmod(ns, _NS_PER_MS)
+    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") if rest else str(whole)
+
+
+def _as_text(value: Any) -> str:
+    """A value that is no text, as text."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _visible(value: Any, text: str) -> bool:
+    needle = value if isinstance(value, str) else None
+    if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+        return all(v in text for v in value)
+    if needle is None:
+        needle = _as_text(value)
+    return len(needle) > 3 and (needle in text or needle.replace('"', '\\"') in text)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ("", [], {})

@@ -1,0 +1,158 @@
+"""From recorded content to named context fields: keys of arguments, labelled text, one `message`.
+
+Separate from what carried them (`carried.py`): given a value, its fields are the same wherever it was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from collector.facts import values
+
+MESSAGE = "message"
+
+BAGS = frozenset(
+    {
+        "context",
+        "additional_args",
+        "context_variables",
+        "payload",
+        "handoff_context",
+        "inputs",
+        "kwargs",
+        "arguments",
+        "args",
+        "data",
+        "params",
+    }
+)
+"""Arguments that are a bag for the rest: an object in one of them is opened into fields of its own."""
+
+WHOLE = frozenset(
+    {"input", "request", "message", "prompt", "query", "text", "content", "input_text", "user_input", "messages"}
+)
+"""Arguments whose text is all that was said: the field `message`, or the fields written in it."""
+
+ENDPOINTS = frozenset(
+    {
+        "agent_name", "coworker", "co_worker", "member_id", "subagent_type", "transfer_reason", "agent_id", "target_agent",
+        "recipient", "to_agent", "next_agent", "destination", "handoff_to", "assistant",
+    }
+)  # fmt: skip
+"""Arguments that name the target: no field, where the producer's mapper took the target from them."""
+
+_KINDS = (
+    ("goal", ("goal", "objective", "task", "purpose", "aim", "target_state")),
+    ("constraint", ("constraint", "limit", "budget", "deadline", "policy", "requirement", "acceptance", "must")),
+    (
+        "artifact",
+        ("artifact", "file", "patch", "document", "report", "attachment", "url", "link", "path", "diff", "image"),
+    ),
+    ("state", ("state", "status", "progress", "step", "history", "findings", "decision", "verdict", "plan")),
+)
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One context field as carried. `original`: the name as it stood; `state`: full, redacted or truncated."""
+
+    name: str
+    value: Any
+    original: str = ""
+    state: str = "full"
+
+
+def snake_case(name: str) -> str:
+    """Design section 5.3: split only between a lower-case letter or digit and a capital; runs of space, `-` and `.` become `_`; case folded."""
+    words = re.sub(r"(?<=[a-z0-9ß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])", "_", name.strip())
+    return re.sub(r"[\s\-.]+", "_", words).casefold()
+
+
+def kind(name: str) -> str:
+    """The kind that a field's name tells: goal, constraint, artifact, state, else note."""
+    words = set(name.split("_"))
+    for label, stems in _KINDS:
+        if any(w == s or w == s + "s" or w.startswith(s) for w in words for s in stems):
+            return label
+    return "note"
+
+
+def of_arguments(value: Any, *, without: Iterable[str] = ()) -> list[Field] | None:
+    """Fields of a call's arguments. None: they hold no object (a bare text is for `of_text`)."""
+    parsed = values.parse(value)
+    if isinstance(parsed, list) and not parsed:
+        parsed = {}
+    if not isinstance(parsed, dict):
+        return None
+    skip = set(without)
+    entries = {str(k): v for k, v in parsed.items() if str(k) not in skip}
+    if len(entries) == 1:
+        key, only = next(iter(entries.items()))
+        inner = values.parse(only)
+        if isinstance(inner, dict) and (key.casefold() in WHOLE or key.casefold() in BAGS):
+            return of_object(inner)
+        if snake_case(key) in WHOLE and isinstance(only, str):
+            return of_text(only)
+    return of_object(entries)
+
+
+def of_object(entries: dict[str, Any]) -> list[Field]:
+    """Fields of an object: its keys; bags opened; text that is JSON read."""
+    out: list[Field] = []
+    for key, value in entries.items():
+        name = snake_case(str(key))
+        if not name:
+            continue
+        inner = values.parse(value)
+        if name in BAGS and isinstance(inner, dict):
+            if inner:
+                out += of_object({str(k): v for k, v in inner.items()})
+                continue
+            continue
+        out.append(_field(name, str(key), inner if isinstance(inner, (dict, list)) else value))
+    return merge(out)
+
+
+def of_text(text: str) -> list[Field]:
+    """Fields of a text: those of the JSON or the literal in it, else its labelled lines beside the whole as `message`, else `message` alone."""
+    parsed = values.parse(text)
+    if isinstance(parsed, dict):
+        return of_object({str(k): v for k, v in parsed.items()})
+    if not text.strip():
+        return []
+    if values.is_redacted(text):
+        return [Field(MESSAGE, text, MESSAGE, "redacted")]
+    whole = _field(MESSAGE, MESSAGE, text)
+    form = values.labelled(text)
+    if form is None:
+        return [whole]
+    return merge([whole, *(_field(snake_case(label), label, value) for label, value in form.items())])
+
+
+def of_value(value: Any) -> list[Field]:
+    """Fields of content of any form."""
+    parsed = values.parse(value)
+    if isinstance(parsed, dict):
+        return of_arguments(parsed) or []
+    if isinstance(value, str):
+        return of_text(value)
+    if values.is_empty(value):
+        return []
+    return [_field(MESSAGE, MESSAGE, value)]
+
+
+def _field(name: str, original: str, value: Any) -> Field:
+    if values.is_redacted(value):
+        return Field(name, value, original, "redacted")
+    return Field(name, value, original, "truncated" if values.looks_cut(value) else "full")
+
+
+def merge(fields: Iterable[Field]) -> list[Field]:
+    """One field a name, the first (the more trusted) first."""
+    out: dict[str, Field] = {}
+    for field in fields:
+        out.setdefault(field.name, field)
+    return list(out.values())

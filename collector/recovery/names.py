@@ -1,0 +1,100 @@
+"""When two spellings name one agent: keys to compare agent names by, and the slugs that frameworks make of them for tool names.
+
+Separate because every stage compares names, and each rule here came from a framework that spells them its own way.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_RUNS = re.compile(r"[\s\-_.]+")
+_NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
+_UUID = re.compile(r"_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\S*$", re.I)
+_PATTERN = re.compile(
+    r"^(?:[A-Za-z]+-)?(?:transfer|hand[_-]?off|hand[_-]?over|hand|delegate|send|route|escalate|switch|forward|pass)"
+    r"(?:[_-](?:back|over|control|task|work|conversation|request))?[_-]to[_-](?:agent[_-])?(?P<target>.+)$",
+    re.I,
+)
+_ASK = re.compile(r"^(?:ask|call|consult|task|run|invoke|delegate|request|use|query)[_-](?P<target>.+)$", re.I)
+
+PLACEHOLDERS = frozenset(
+    {
+        "", "agent", "strands agents", "openai agent", "langgraph", "unknown_agent", "unknown", "codeagent",
+        "toolcallingagent", "agent workflow", "none", "null", "runnablesequence", "agentexecutor",
+    }
+)  # fmt: skip
+"""Names that producers write where the program gave none, in lower case."""
+
+
+def clean(name: str) -> str:
+    """The name as a person would say it: without the uuid that a runtime appends."""
+    return _UUID.sub("", name).strip()
+
+
+def agent_key(name: str) -> str:
+    """What two spellings of one agent's name share: case folded, runs of space, `-`, `_` and `.` as one `_`, camel case split."""
+    text = unicodedata.normalize("NFC", clean(name))
+    return _RUNS.sub("_", _CAMEL.sub("_", text)).casefold().strip("_")
+
+
+def slugs(name: str) -> frozenset[str]:
+    """The forms in which frameworks write the name inside a tool's name: letters outside ASCII kept, folded, replaced or dropped."""
+    text = unicodedata.normalize("NFC", clean(name)).casefold()
+    folded = unicodedata.normalize("NFKD", text)
+    ascii_folded = folded.encode("ascii", "ignore").decode()
+    out = set()
+    for form in (
+        text,
+        ascii_folded,
+        "".join(c if c.isascii() else "_" for c in text),
+        "".join(c for c in text if c.isascii()),
+    ):
+        out.add(_NOT_ASCII_WORD.sub("_", form).strip("_"))
+    out.add(_RUNS.sub("_", text).strip("_"))
+    out.add(re.sub(r"[^\w]", "_", text).strip("_"))
+    out.add(agent_key(name))
+    return frozenset(s for s in out if s)
+
+
+def slug_of_tool(text: str) -> str:
+    """The target part of a tool's name in the form that `slugs` gives."""
+    return _RUNS.sub("_", text.casefold()).strip("_")
+
+
+def target_in_tool_name(tool: str) -> str:
+    """The target that a tool named like a handover names (`transfer_to_x`, `Handoff-transfer_to_x`, `send_back_to_x`), or ""."""
+    match = _PATTERN.match(tool.strip())
+    return match.group("target") if match else ""
+
+
+def asked_in_tool_name(tool: str) -> str:
+    """The agent that a tool named like a question names (`ask_x`, `task_x`), or ""."""
+    match = _ASK.match(tool.strip())
+    return match.group("target") if match else ""
+
+
+def match(wanted: str, names: Iterable[str]) -> str:
+    """The one of `names` that `wanted` spells (a name, an id or a slug of it), or "". An exact name wins over a key, a key over a slug."""
+    names = list(dict.fromkeys(names))
+    if wanted in names:
+        return wanted
+    key = agent_key(wanted)
+    by_key = [n for n in names if agent_key(n) == key]
+    if by_key:
+        return by_key[0]
+    slug = slug_of_tool(wanted)
+    by_slug = [n for n in names if slug in slugs(n)]
+    if len(by_slug) == 1:
+        return by_slug[0]
+    # A limit on tool names cuts long ones: a cut slug counts if it is long and fits one name alone.
+    cut = [n for n in names if len(slug) >= 24 and any(s.startswith(slug) for s in slugs(n))]
+    return cut[0] if not by_slug and len(cut) == 1 else ""
+
+
+def is_placeholder(name: str) -> bool:
+    """Whether a name is none: a producer's default, or a hash in its place."""
+    text = name.strip().casefold()
+    return text in PLACEHOLDERS or re.fullmatch(r"[0-9a-f]{32}", text) is not None

@@ -1,0 +1,207 @@
+"""What asks for a handoff: explicit transfers, calls of handing-over tools, calls in a model's answer; each a `Signal` with its source.
+
+Separate from the edges because a signal is only a request: whether it was taken up, and by whom, takes all visits of the session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from collector.facts import Call, Content, Message, Mode, Transfer
+from collector.recovery import names
+from collector.recovery.tree import Node, Tree
+from collector.recovery.visits import AgentVisit, Model, Tool, Visits
+
+
+@dataclass(slots=True, eq=False)
+class Signal:
+    """A request to hand over. `target` is the name it gives, "" where it gives none. `sure`: a marker says so, not only a name."""
+
+    source: AgentVisit
+    node: Node
+    start: int
+    end: int
+    target: str = ""
+    mode: Mode = ""
+    sure: bool = False
+    weak: bool = False
+    failed: bool = False
+    evidence: str = "explicit"
+    arguments: Content | None = None
+    stated: bool = False
+    beside: str | None = None  # what the source said in the same answer
+    result: Content | None = None
+    call_id: str = ""
+    call: str = ""
+    reason: str = ""
+    tool: Tool | None = None
+    source_known: bool = True
+    taken_by: list[AgentVisit] = field(default_factory=list)
+
+    @property
+    def convention(self) -> str:
+        return self.node.span.convention
+
+
+def find(tree: Tree, visits: Visits) -> list[Signal]:
+    """All signals of the session in order of time; what several spans say of one request is one signal."""
+    agents = list(dict.fromkeys([v.name for v in visits.all] + list(visits.known)))
+    out: list[Signal] = []
+    for node in tree.ordered:
+        owner = visits.owner[node.key]
+        for fact in node.span.facts:
+            if isinstance(fact, Transfer):
+                source = _named_source(visits, fact.source, node, owner)
+                if source is not None:
+                    out.append(_of_transfer(fact, node, source))
+    for visit in visits.all:
+        out += [s for tool in visit.tools if (s := _of_tool(tool, visit, agents)) is not None]
+    for visit in visits.all:
+        out += _of_answers(visit, agents)
+    return _merge(sorted(out, key=lambda s: (s.start, s.node.key, s.call_id, s.target)))
+
+
+def _named_source(visits: Visits, name: str, node: Node, owner: AgentVisit | None) -> AgentVisit | None:
+    """The visit that a transfer goes out from: the named agent's, the enclosing one's where the name is its own or none is given."""
+    if not name or (owner is not None and names.agent_key(name) in owner.keys):
+        return owner
+    key = names.agent_key(name)
+    before = [v for v in visits.all if key in v.keys and v.start <= node.start]
+    same = [v for v in before if v.trace_id == node.span.trace_id] or before
+    if same:
+        return max(same, key=lambda v: (v.start, v.first.key))
+    return owner
+
+
+def _of_transfer(fact: Transfer, node: Node, source: AgentVisit) -> Signal:
+    target = "" if names.is_placeholder(fact.target) else fact.target
+    return Signal(
+        source, node, node.start, node.end, target, fact.mode, sure=True, weak=fact.weak, failed=fact.failed,
+        evidence=fact.evidence, arguments=fact.content, stated=fact.stated, call_id=fact.call_id, call=fact.call, reason=fact.reason,
+    )  # fmt: skip
+
+
+def _of_tool(tool: Tool, visit: AgentVisit, agents: list[str]) -> Signal | None:
+    fact = tool.fact
+    target = fact.target or ("" if fact.plain else names.target_in_tool_name(fact.name))
+    if not fact.certain:
+        if fact.plain or not target:
+            return None
+        target = names.match(target, agents) or target
+    return Signal(
+        visit, tool.node, tool.start, tool.end, target, fact.mode, sure=fact.certain, failed=fact.failed,
+        arguments=fact.arguments, result=fact.result, call_id=fact.call_id, call=fact.name, tool=tool,
+    )  # fmt: skip
+
+
+def _of_answers(visit: AgentVisit, agents: list[str]) -> list[Signal]:
+    """Handing-over calls that a model asked for and no tool span shows."""
+    out = []
+    plain = {t.fact.call_id or t.fact.name for t in visit.tools} | {t.fact.name for t in visit.tools}
+    for model, message in answers(visit):
+        for call in message.calls:
+            target = names.target_in_tool_name(call.name)
+            if not target or call.name in plain or (call.id and call.id in plain):
+                continue
+            node = model.node if model is not None else visit.first
+            end = node.end if model is not None else visit.end
+            out.append(
+                Signal(
+                    visit,
+                    node,
+                    node.start,
+                    end,
+                    names.match(target, agents) or target,
+                    arguments=call.arguments,
+                    beside=message.text,
+                    call_id=call.id,
+                    call=call.name,
+                )
+            )
+    return out
+
+
+def answers(visit: AgentVisit) -> list[tuple[Model | None, Message]]:
+    """What the agent said in this visit, in order: its models' answers; where none is recorded, its own output messages."""
+    out: list[tuple[Model | None, Message]] = []
+    for model in sorted(visit.models, key=lambda m: (m.node.start, m.node.key)):
+        out += [(model, m) for m in model.fact.said or ()]
+    if not out:
+        out = [(None, m) for m in visit.messages("said") or ()]
+    return out
+
+
+def _merge(signals: list[Signal]) -> list[Signal]:
+    """One request seen by several spans (handoff span, tool span, the model's call) becomes one signal with the union of what they say."""
+    out: list[Signal] = []
+    by_source: dict[int, list[Signal]] = {}
+    for signal in sorted(signals, key=lambda s: (not (s.sure and not s.tool), not s.sure, s.start)):
+        same = by_source.setdefault(id(signal.source), [])
+        twin = next((s for s in same if _same_request(s, signal)), None)
+        if twin is None:
+            same.append(signal)
+            out.append(signal)
+        else:
+            _absorb(twin, signal)
+    out.sort(key=lambda s: (s.start, s.node.key))
+    return out
+
+
+def _same_request(a: Signal, b: Signal) -> bool:
+    if a.call_id and b.call_id:
+        return a.call_id == b.call_id
+    if a.node is b.node:
+        return not (a.target and b.target) or names.agent_key(a.target) == names.agent_key(b.target)
+    if a.tool is not None and b.tool is not None:
+        return False  # two spans of tools are two calls
+    if a.target and b.target and names.agent_key(a.target) != names.agent_key(b.target):
+        return False
+    if a.failed != b.failed:
+        return False
+    if a.tool is None and b.tool is None and a.call_id == b.call_id == "" and a.sure and b.sure:
+        # The same transfer told twice (inside the tool and again as it is raised): one lies in the other's surroundings.
+        return bool(a.target) and a.call == b.call and a.node.parent is not None and b.node.parent is not None
+    return True
+
+
+def _absorb(kept: Signal, other: Signal) -> None:
+    kept.target = kept.target or other.target
+    kept.mode = kept.mode or other.mode
+    kept.sure = kept.sure or other.sure
+    kept.weak = kept.weak and other.weak
+    if kept.arguments is None:
+        kept.arguments = other.arguments
+    kept.beside = kept.beside if kept.beside is not None else other.beside
+    kept.result = kept.result or other.result
+    kept.call_id = kept.call_id or other.call_id
+    kept.call = kept.call or other.call
+    kept.reason = kept.reason or other.reason
+    kept.tool = kept.tool or other.tool
+
+
+def call_behind(signal: Signal) -> tuple[Message | None, Call | None]:
+    """The model's answer that asked for this handoff, and the call in it; (None, None) where it is not recorded."""
+    said = [(m, message) for m, message in answers(signal.source) if m is None or m.node.start <= signal.end]
+    wanted = signal.target
+    best: tuple[Message | None, Call | None] = (None, None)
+    for _model, message in said:
+        for call in message.calls:
+            if signal.call_id and call.id:
+                if signal.call_id == call.id:
+                    return message, call
+                continue
+            by_name = signal.call and call.name == signal.call
+            by_target = wanted and names.match(names.target_in_tool_name(call.name), [wanted])
+            if by_name or by_target:
+                best = (message, call)
+    if best[1] is None and said and signal.tool is None:
+        # A handoff span without a name of the call (a tool renamed by the user): the one call in the last answer that has any.
+        last = next((m for _model, m in reversed(said) if m.calls), None)
+        tools = {t.fact.name for t in signal.source.tools} | {
+            t.fact.call_id for t in signal.source.tools if t.fact.call_id
+        }
+        if last is not None:
+            free = [c for c in last.calls if c.name not in tools and c.id not in tools]
+            if len(free) == 1:
+                return last, free[0]
+    return best

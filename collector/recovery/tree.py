@@ -1,0 +1,148 @@
+"""The spans of one session as trees: parents, owners, and the runs that causal links make of several traces.
+
+Separate from the graph of agents because it knows nothing of agents. Spans may lack their parents, come in any order, be twice there,
+and have clocks that disagree; none of that raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from collector.facts import SpanFacts
+
+SpanKey = tuple[str, str]
+
+
+class Node:
+    """One span with the facts of its log records merged in, and where it hangs."""
+
+    __slots__ = ("children", "logs", "order", "parent", "span")
+
+    def __init__(self, span: SpanFacts) -> None:
+        self.span = span
+        self.logs: list[SpanFacts] = []
+        self.parent: Node | None = None
+        self.children: list[Node] = []
+        self.order = 0
+
+    @property
+    def start(self) -> int:
+        return self.span.start_ns
+
+    @property
+    def end(self) -> int:
+        """End of the span; its start where the end is not recorded or lies before it (a broken duration counts as none)."""
+        return max(self.span.end_ns, self.span.start_ns)
+
+    @property
+    def key(self) -> SpanKey:
+        return (self.span.trace_id, self.span.span_id)
+
+    def ancestors(self) -> Iterator[Node]:
+        """From the parent up."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+
+class Tree:
+    """All spans of a session, deduplicated, joined to parents and grouped into runs."""
+
+    def __init__(self, spans: Iterable[SpanFacts]) -> None:
+        self.nodes: dict[SpanKey, Node] = {}
+        logs: list[SpanFacts] = []
+        for span in spans:
+            if span.log:
+                logs.append(span)
+                continue
+            key = (span.trace_id, span.span_id)
+            known = self.nodes.get(key)
+            if known is None:
+                self.nodes[key] = Node(span)
+            elif _better(span, known.span):
+                known.span = span
+        self.loose_logs: list[SpanFacts] = []
+        for log in sorted(logs, key=lambda s: (s.start_ns, s.trace_id, s.span_id, s.richness)):
+            node = self.nodes.get((log.trace_id, log.span_id))
+            if node is None:
+                self.loose_logs.append(log)
+            elif log not in node.logs:
+                node.logs.append(log)
+        self.ordered: list[Node] = []
+        self._join()
+        self.run_of: dict[str, str] = {}
+        self._runs()
+
+    def _join(self) -> None:
+        nodes = sorted(self.nodes.values(), key=lambda n: (n.start, n.key))
+        for node in nodes:
+            parent = (
+                self.nodes.get((node.span.trace_id, node.span.parent_span_id)) if node.span.parent_span_id else None
+            )
+            if parent is not None and parent is not node:
+                node.parent = parent
+        for node in nodes:  # a cycle of parents is broken at its earliest span, which becomes a root
+            seen = {id(node)}
+            up = node
+            while up.parent is not None:
+                if id(up.parent) in seen:
+                    up.parent = None
+                    break
+                seen.add(id(up.parent))
+                up = up.parent
+                if up.order:
+                    break
+            node.order = 1
+        for node in nodes:
+            if node.parent is not None:
+                node.parent.children.append(node)
+        stack = [n for n in reversed(nodes) if n.parent is None]
+        while stack:
+            node = stack.pop()
+            node.order = len(self.ordered)
+            self.ordered.append(node)
+            stack.extend(reversed(node.children))
+
+    def _runs(self) -> None:
+        """Traces that a causal link joins are one run, named by its earliest trace."""
+        parent: dict[str, str] = {}
+
+        def find(trace: str) -> str:
+            root = trace
+            while parent.setdefault(root, root) != root:
+                root = parent[root]
+            while parent[trace] != root:
+                parent[trace], trace = root, parent[trace]
+            return root
+
+        traces = {trace for trace, _span in self.nodes}
+        first: dict[str, tuple[int, str]] = {}
+        for node in self.ordered:
+            trace = node.span.trace_id
+            find(trace)
+            first[trace] = min(first.get(trace, (node.start, trace)), (node.start, trace))
+            for linked, _span in node.span.causes:
+                if linked in traces:
+                    a, b = find(trace), find(linked)
+                    if a != b:
+                        parent[b] = a
+        groups: dict[str, list[str]] = {}
+        for trace in first:
+            groups.setdefault(find(trace), []).append(trace)
+        for group in groups.values():
+            name = min(group, key=lambda t: first[t])
+            for trace in group:
+                self.run_of[trace] = name
+
+    def owners(self, claims: Callable[[Node], object | None]) -> dict[SpanKey, object | None]:
+        """For every span, the nearest claim at or above it."""
+        out: dict[SpanKey, object | None] = {}
+        for node in self.ordered:  # parents come first
+            own = claims(node)
+            out[node.key] = own if own is not None else (out[node.parent.key] if node.parent is not None else None)
+        return out
+
+
+def _better(new: SpanFacts, old: SpanFacts) -> bool:
+    return (new.richness, repr(new)) > (old.richness, repr(old))

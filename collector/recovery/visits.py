@@ -1,0 +1,416 @@
+"""Agent visits: which spans are one run of one agent, what it is called, and which model and tool calls are its own.
+
+Separate from the edges because duplicates are settled here once: native spans and an instrumentation's, wrappers and what they wrap,
+two instrumentations on one application. Behind this module a run of an agent is one `AgentVisit`, and a call is one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from collector.facts import Content, Known, Message, ModelCall, ToolCall, Usage, Visit
+from collector.recovery import names
+from collector.recovery.tree import Node, Tree
+
+
+class Model:
+    """One model call (spans of two instrumentations for one call are one)."""
+
+    __slots__ = ("fact", "node")
+
+    def __init__(self, node: Node, fact: ModelCall) -> None:
+        self.node, self.fact = node, fact
+
+
+class Tool:
+    """One tool call, in the visit that made it."""
+
+    __slots__ = ("convention", "end", "fact", "node", "start", "visit")
+
+    def __init__(self, node: Node, fact: ToolCall, visit: AgentVisit | None) -> None:
+        self.node, self.fact, self.visit = node, fact, visit
+        self.start, self.end = node.start, node.end
+        self.convention = node.span.convention
+
+
+class AgentVisit:
+    """One run of an agent: from its start until it gives control away or ends."""
+
+    __slots__ = (
+        "end", "facts", "keys", "models", "name", "nodes", "parent", "start", "tools", "via", "virtual",
+    )  # fmt: skip
+
+    def __init__(self, node: Node, fact: Visit, name: str) -> None:
+        self.nodes: list[Node] = [node]
+        self.facts: list[Visit] = [fact]
+        self.name = name
+        self.start, self.end = node.start, node.end
+        self.parent: AgentVisit | None = None
+        self.via: Tool | None = None
+        self.models: list[Model] = []
+        self.tools: list[Tool] = []
+        self.virtual = False
+        self.keys: set[str] = set()
+        self._name_keys()
+
+    def _name_keys(self) -> None:
+        self.keys = {
+            names.agent_key(a) for f in self.facts for a in (f.name, *f.aliases) if a and not names.is_placeholder(a)
+        }
+        if self.name:
+            self.keys.add(names.agent_key(self.name))
+
+    @property
+    def key(self) -> str:
+        return names.agent_key(self.name)
+
+    @property
+    def first(self) -> Node:
+        """The span that stands for the visit: its earliest, outermost one."""
+        return self.nodes[0]
+
+    @property
+    def trace_id(self) -> str:
+        return self.first.span.trace_id
+
+    @property
+    def convention(self) -> str:
+        return self.first.span.convention
+
+    @property
+    def role(self) -> str:
+        return next((f.role for f in self.facts if f.role), "")
+
+    @property
+    def step(self) -> int | None:
+        return next((f.step for f in self.facts if f.step is not None), None)
+
+    def take(self, other: AgentVisit) -> None:
+        """Absorb another description of the same run."""
+        self.nodes += other.nodes
+        self.facts += other.facts
+        if not self.name:
+            self.name = other.name
+        self.nodes.sort(key=lambda n: (n.start, -n.end, n.key))
+        self.start = min(self.start, other.start)
+        self.end = max(self.end, other.end)
+        self.models += other.models
+        self.tools += other.tools
+        self._name_keys()
+
+    def content(self, attribute: str) -> Content | None:
+        """The first recorded `input`, `output` or `state` of the spans of this run."""
+        return next((c for f in self.facts if (c := getattr(f, attribute)) is not None), None)
+
+    def messages(self, attribute: str) -> tuple[Message, ...] | None:
+        """The first recorded `heard` or `said` of the agent's own spans."""
+        return next((m for f in self.facts if (m := getattr(f, attribute)) is not None), None)
+
+    def usage(self) -> Usage | None:
+        """Tokens of the visit: of its model calls, else its own figures."""
+        own = [m.fact.usage for m in self.models if m.fact.usage is not None]
+        if own:
+            return Usage(_sum(u.input for u in own), _sum(u.output for u in own))
+        return next((f.usage for f in self.facts if f.usage is not None), None)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+class Visits:
+    """All visits of a session, in order of start, with every span's owner."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.owner: dict[tuple[str, str], AgentVisit | None] = {}
+        self.known: dict[str, None] = {}
+        self.ids: dict[str, str] = {}
+        self._known()
+        self.all: list[AgentVisit] = self._find()
+        self._calls()
+        self._drop_idle()
+        self._twins()
+        self._stand_ins()
+        self._nest()
+        self.all.sort(key=lambda v: (v.start, v.first.key))
+
+    # ---- names
+
+    def _known(self) -> None:
+        for node in self.tree.ordered:
+            for fact in node.span.facts:
+                if isinstance(fact, Known):
+                    self.known.update(dict.fromkeys(n for n in fact.names if n and not names.is_placeholder(n)))
+                    self.ids.update(fact.ids)
+                elif isinstance(fact, Visit):
+                    self.known.update(dict.fromkeys(n for n in fact.peers if n and not names.is_placeholder(n)))
+
+    def _name(self, fact: Visit) -> str:
+        if fact.name and not names.is_placeholder(fact.name):
+            return names.clean(self.ids.get(fact.name, fact.name))
+        return self.ids.get(fact.agent_id, "") if fact.agent_id else ""
+
+    # ---- spans to visits
+
+    def _find(self) -> list[AgentVisit]:
+        """Visits in tree order; a span nested in a run of the same agent, with no tool call between, is that run."""
+        found: list[AgentVisit] = []
+        tool_since: dict[tuple[str, str], bool] = {}  # a tool call stands between the span and its owner's span
+        for node in self.tree.ordered:
+            above = self.owner.get(node.parent.key) if node.parent is not None else None
+            crossed = node.parent is not None and tool_since[node.parent.key]
+            visit = None
+            for fact in node.span.facts:
+                if not isinstance(fact, Visit):
+                    continue
+                new = AgentVisit(node, fact, self._name(fact))
+                if visit is not None:
+                    visit.take(new)
+                elif above is not None and not crossed and _same_run(above, new):
+                    above.take(new)
+                    visit = above
+                else:
+                    twin = self._beside(found, node, new)
+                    if twin is not None:
+                        twin.take(new)
+                        visit = twin
+                    else:
+                        found.append(new)
+                        visit = new
+            is_tool = any(isinstance(f, ToolCall) for f in node.span.facts)
+            self.owner[node.key] = visit if visit is not None else above
+            tool_since[node.key] = is_tool or (crossed and visit is None)
+        return found
+
+    def _beside(self, found: list[AgentVisit], node: Node, new: AgentVisit) -> AgentVisit | None:
+        """A run that the same producer shows by two spans side by side: same parent, same agent, other layer, one inside the other's time."""
+        if not new.facts[0].layer or node.parent is None:
+            return None
+        for sibling in node.parent.children:
+            other = self.owner.get(sibling.key)
+            if sibling is node or other is None or (other.first is not sibling and sibling not in other.nodes):
+                continue
+            layers = {f.layer for f in other.facts}
+            if (
+                new.facts[0].layer not in layers
+                and "" not in layers
+                and _same_run(other, new)
+                and _overlap(other, new) >= 0.9
+            ):
+                return other
+        return None
+
+    def _calls(self) -> None:
+        for node in self.tree.ordered:
+            owner = self.owner[node.key]
+            for fact in node.span.facts:
+                if isinstance(fact, ModelCall):
+                    self._add_model(node, fact, owner)
+                elif isinstance(fact, ToolCall):
+                    self._add_tool(node, fact, owner)
+
+    def _add_model(self, node: Node, fact: ModelCall, owner: AgentVisit | None) -> None:
+        if owner is None:
+            return
+        for up in node.ancestors():  # a call that an inner instrumentation records once more
+            if self.owner[up.key] is not owner:
+                break
+            outer = next((m for m in owner.models if m.node is up), None)
+            if outer is not None:
+                outer.fact = _merge_models(outer.fact, fact)
+                return
+            if any(isinstance(f, ToolCall) for f in up.span.facts):
+                break
+        owner.models.append(Model(node, fact))
+
+    def _add_tool(self, node: Node, fact: ToolCall, owner: AgentVisit | None) -> None:
+        if owner is None:
+            return
+        for tool in reversed(owner.tools[-64:]):
+            nested = any(up is tool.node for up in node.ancestors())
+            same_id = (
+                bool(fact.call_id) and fact.call_id == tool.fact.call_id and tool.convention != node.span.convention
+            )
+            same_name = names.agent_key(fact.name) == names.agent_key(tool.fact.name)
+            if same_id or (nested and same_name):
+                tool.fact = _merge_tools(tool.fact, fact)
+                tool.end = max(tool.end, node.end)
+                return
+        owner.tools.append(Tool(node, fact, owner))
+
+    # ---- what is no visit, what is one visit twice
+
+    def _drop_idle(self) -> None:
+        """Soft visits that did no agent's work, wrappers around agents, and runs without any name, give what they own to whoever is above."""
+        named = {names.agent_key(n) for n in self.known} | {
+            k for v in self.all for k in v.keys if not all(f.soft for f in v.facts)
+        }
+        parents = {id(p) for v in self.all if (p := self._above(v)) is not None}
+        gone: set[int] = set()
+        for visit in self.all:
+            idle = not visit.models and not visit.tools
+            soft = all(f.soft for f in visit.facts) and not visit.models and not (visit.keys & named)
+            wrapper = any(f.wraps for f in visit.facts) and idle and id(visit) in parents
+            if soft or wrapper or not visit.name:
+                gone.add(id(visit))
+        if not gone:
+            return
+        for node in self.tree.ordered:
+            owner = self.owner[node.key]
+            while owner is not None and id(owner) in gone:
+                owner = self._above(owner)
+            self.owner[node.key] = owner
+        for visit in self.all:
+            if id(visit) in gone:
+                heir = self.owner[visit.first.key]
+                if heir is not None:
+                    heir.models += visit.models
+                    for tool in visit.tools:
+                        tool.visit = heir
+                    heir.tools += visit.tools
+        self.all = [v for v in self.all if id(v) not in gone]
+
+    def _above(self, visit: AgentVisit) -> AgentVisit | None:
+        """The visit that this one stands in."""
+        for up in visit.first.ancestors():
+            owner = self.owner[up.key]
+            if owner is not None and owner is not visit:
+                return owner
+        return None
+
+    def _twins(self) -> None:
+        """One run that two instrumentations recorded in trees of their own: same agent, same service, same time, other convention."""
+        groups: dict[tuple[str, str], list[AgentVisit]] = {}
+        for visit in sorted(self.all, key=lambda v: (v.start, v.first.key)):
+            groups.setdefault((visit.first.span.service, visit.key), []).append(visit)
+        merged: dict[int, AgentVisit] = {}
+        for visits in groups.values():
+            if len({v.convention for v in visits}) < 2:
+                continue
+            kept: list[AgentVisit] = []
+            for visit in visits:
+                twin = next(
+                    (
+                        k
+                        for k in reversed(kept[-4:])
+                        if visit.convention not in {n.span.convention for n in k.nodes}
+                        and _overlap(k, visit, both=True) >= 0.8
+                    ),
+                    None,
+                )
+                if twin is None:
+                    kept.append(visit)
+                else:
+                    _join_twin(twin, visit)
+                    merged[id(visit)] = twin
+        if merged:
+            for key, owner in self.owner.items():
+                if owner is not None and id(owner) in merged:
+                    self.owner[key] = merged[id(owner)]
+            self.all = [v for v in self.all if id(v) not in merged]
+
+    def _stand_ins(self) -> None:
+        """A call whose callee has no span of its own: the call's span stands for the callee's run."""
+        busy = {id(owner) for owner in self.owner.values() if owner is not None}
+        del busy
+        for visit in list(self.all):
+            for tool in visit.tools:
+                fact = tool.fact
+                if not (fact.runs_target and fact.target) or fact.failed or self._has_visit_below(tool.node, visit):
+                    continue
+                name = names.match(fact.target, [v.name for v in self.all] + list(self.known)) or fact.target
+                stand_in = AgentVisit(tool.node, Visit(name=name, output=fact.result), name)
+                stand_in.virtual = True
+                stand_in.parent, stand_in.via = visit, tool
+                self.all.append(stand_in)
+                for node in _below(tool.node):
+                    if self.owner[node.key] is visit:
+                        self.owner[node.key] = stand_in
+                inside = {n.key for n in _below(tool.node)}
+                stand_in.models = [m for m in visit.models if m.node.key in inside]
+                stand_in.tools = [t for t in visit.tools if t.node.key in inside]
+                visit.models = [m for m in visit.models if m.node.key not in inside]
+                visit.tools = [t for t in visit.tools if t.node.key not in inside]
+                for inner in stand_in.tools:
+                    inner.visit = stand_in
+
+    def _has_visit_below(self, node: Node, owner: AgentVisit) -> bool:
+        return any(self.owner[n.key] not in (owner, None) for n in _below(node))
+
+    def _nest(self) -> None:
+        """Which visit a visit stands in, and through which tool call."""
+        by_node = {t.node.key: t for v in self.all for t in v.tools}
+        for visit in self.all:
+            if visit.virtual:
+                continue
+            visit.parent = self._above(visit)
+            if visit.parent is None:
+                continue
+            for up in visit.first.ancestors():
+                if self.owner[up.key] is not visit.parent:
+                    break
+                if up.key in by_node:
+                    visit.via = by_node[up.key]
+                    break
+
+
+def _below(node: Node) -> Iterable[Node]:
+    stack = list(node.children)
+    while stack:
+        child = stack.pop()
+        yield child
+        stack.extend(child.children)
+
+
+def _same_run(above: AgentVisit, new: AgentVisit) -> bool:
+    if not new.name or not above.name:
+        return True
+    return bool(above.keys & new.keys)
+
+
+def _overlap(a: AgentVisit, b: AgentVisit, both: bool = False) -> float:
+    """Share of the shorter run (`both`: of the longer) that lies in the other; 1 where both are instants at one place."""
+    inner = min(a.end, b.end) - max(a.start, b.start)
+    lengths = (a.end - a.start, b.end - b.start)
+    length = max(lengths) if both else min(lengths)
+    if length <= 0:
+        return 1.0 if inner >= 0 else 0.0
+    return inner / length
+
+
+def _merge_models(outer: ModelCall, inner: ModelCall) -> ModelCall:
+    return ModelCall(
+        model=outer.model or inner.model,
+        agent=outer.agent or inner.agent,
+        usage=outer.usage or inner.usage,
+        heard=outer.heard or inner.heard,
+        said=outer.said or inner.said,
+    )
+
+
+def _merge_tools(outer: ToolCall, inner: ToolCall) -> ToolCall:
+    return ToolCall(
+        name=outer.name or inner.name,
+        call_id=outer.call_id or inner.call_id,
+        agent=outer.agent or inner.agent,
+        arguments=outer.arguments or inner.arguments,
+        result=outer.result or inner.result,
+        target=outer.target or inner.target,
+        mode=outer.mode or inner.mode,
+        certain=outer.certain or inner.certain,
+        plain=(outer.plain or inner.plain) and not (outer.certain or inner.certain),
+        runs_target=outer.runs_target or inner.runs_target,
+        failed=outer.failed or inner.failed,
+    )
+
+
+def _join_twin(kept: AgentVisit, other: AgentVisit) -> None:
+    """Union of two recordings of one run; its calls count once, from the recording that has more of them."""
+    models, tools = kept.models, kept.tools
+    kept.take(other)
+    kept.models = models if len(models) >= len(other.models) else other.models
+    kept.tools = tools if len(tools) >= len(other.tools) else other.tools
+    for tool in kept.tools:
+        tool.visit = kept
