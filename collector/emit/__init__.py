@@ -1,0 +1,1 @@
+"""What the collector says to the world: metrics, review spans, log events, files, and their delivery."""
