@@ -31,8 +31,9 @@ format: $(STAMP)  ## rewrite the sources in the one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(STAMP)  ## write docs/configuration.md from the table of options
+docs: $(STAMP)  ## write the pages of docs/ that are made from tables
 	$(BIN)/python -m collector.config.document > docs/configuration.md
+	$(BIN)/python -m collector.emit.document > docs/semantic-conventions.md
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info

@@ -161,7 +161,7 @@ def test_latency_is_converted_decimally() -> None:
     assert [latency_seconds(950.3), latency_seconds(1e15), latency_seconds(7)] == [0.9503, 1e12, 0.007]
 
 
-ROWS = st.builds(
+ROWS: st.SearchStrategy[dict[str, Any]] = st.builds(
     dict,
     score=st.sampled_from([None, 0.4, 0.7, 1.0]),
     grade=st.sampled_from(["", "D", "A"]),
