@@ -8,7 +8,14 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 
-from collector.conventions import genai, openinference_openai_agents, orbitrelay_native
+from collector.conventions import (
+    genai,
+    google_adk,
+    openinference_openai_agents,
+    orbitrelay_native,
+    pydantic_ai,
+    strands,
+)
 from collector.conventions.base import Convention, Registry
 
 GROUP = "orbitrelay.conventions"
@@ -16,6 +23,9 @@ GROUP = "orbitrelay.conventions"
 BUILT_IN: tuple[Convention, ...] = (
     orbitrelay_native.CONVENTION,
     openinference_openai_agents.CONVENTION,
+    google_adk.CONVENTION,
+    strands.CONVENTION,
+    pydantic_ai.CONVENTION,
     genai.CONVENTION,
 )
 

@@ -6,7 +6,7 @@ uses is a table (`Carriers`), given by the convention; the order in it is the or
 
 from __future__ import annotations
 
-import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,9 +17,10 @@ from collector.recovery import fields as reader
 from collector.recovery import names
 from collector.recovery.edges import Edge
 from collector.recovery.fields import Field
-from collector.recovery.signals import answers, call_behind
+from collector.recovery.signals import call_behind
 from collector.recovery.tree import Tree
-from collector.recovery.visits import AgentVisit, Visits
+from collector.recovery.visits import Visits
+from collector.recovery.words import answers, first_heard, last_words
 
 
 @dataclass(slots=True)
@@ -39,12 +40,13 @@ class Reader:
 
     def __init__(self, tree: Tree, visits: Visits, carriers: Callable[[str], Carriers]) -> None:
         self.tree, self.visits, self.carriers = tree, visits, carriers
-        self.envelopes: list[tuple[int, str, Envelope, str]] = []
+        self.envelopes: dict[str, list[tuple[int, Envelope]]] = {}
         for node in tree.ordered:
             for fact in node.span.facts:
                 if isinstance(fact, Envelope):
-                    self.envelopes.append((node.start, tree.run_of[node.span.trace_id], fact, node.span.trace_id))
-        self.envelopes.sort(key=lambda e: e[0])
+                    self.envelopes.setdefault(tree.run_of(node.span.trace_id), []).append((node.start, fact))
+        for letters in self.envelopes.values():
+            letters.sort(key=lambda e: e[0])
 
     def read(self, edge: Edge) -> Carried:
         """What this edge carried."""
@@ -85,7 +87,7 @@ class Reader:
         target = edge.target.name if edge.target is not None else edge.target_name
         if arguments is not None:
             self._take(out, arguments, carriers, target)
-            out.recorded = out.recorded or carriers.arguments
+            out.recorded = out.recorded or carriers.arguments or edge.mode == "delegate" or bool(out.fields)
         if signal is not None and signal.stated:
             out.recorded = True
             return
@@ -140,18 +142,15 @@ class Reader:
     def _delivered(self, edge: Edge) -> Content | None:
         if edge.target is None:
             return None
-        run = self.tree.run_of[edge.source.trace_id]
-        found = None
-        for time, where, envelope, _trace in self.envelopes:
-            if where != run or time < edge.source.start:
-                continue
-            if time > edge.target.start:
-                break
+        letters = self.envelopes.get(self.tree.run_of(edge.source.trace_id), [])
+        first = bisect_left(letters, edge.source.start, key=lambda e: e[0])
+        last = bisect_right(letters, edge.target.start, key=lambda e: e[0])
+        for _time, envelope in reversed(letters[first:last]):
             from_source = not envelope.source or names.agent_key(envelope.source) in edge.source.keys
             to_target = not envelope.target or names.agent_key(envelope.target) in edge.target.keys
             if from_source and to_target:
-                found = envelope
-        return found.content if found is not None else None
+                return envelope.content
+        return None
 
     def _take(self, out: Carried, content: Content, carriers: Carriers, target: str) -> None:
         value = content.value
@@ -188,55 +187,3 @@ def _names_target(key: str, value: Any, target: str) -> bool:
     if reader.snake_case(key) not in reader.ENDPOINTS:
         return False
     return isinstance(value, str)
-
-
-def last_words(visit: AgentVisit) -> Content | None:
-    """What the agent said last in this visit: its models' last answer with text, else its own recorded output."""
-    spoken = [m for _model, m in answers(visit) if m.text is not None]
-    if spoken and (spoken[-1].text or "").strip():
-        return Content(spoken[-1].text)
-    own = visit.content("output")
-    if own is not None:
-        return own
-    return Content(spoken[-1].text) if spoken else None
-
-
-def first_heard(visit: AgentVisit) -> Content | None:
-    """The last user message that the agent was given before it first spoke."""
-    heard = visit.messages("heard")
-    if heard is None:
-        heard = next(
-            (
-                m.fact.heard
-                for m in sorted(visit.models, key=lambda m: (m.node.start, m.node.key))
-                if m.fact.heard is not None
-            ),
-            None,
-        )
-    if heard is None:
-        return None
-    user = [m for m in heard if m.role in ("user", "human") and m.text is not None]
-    return Content(user[-1].text) if user else None
-
-
-def visible_text(visit: AgentVisit) -> str:
-    """All text that the agent could see when it started, as far as recorded: for telling what it saw from what it was passed."""
-    parts: list[str] = []
-    own = visit.content("input")
-    if own is not None:
-        parts.append(own.value if isinstance(own.value, str) else json.dumps(own.value, ensure_ascii=False))
-    heard = visit.messages("heard")
-    if heard is None:
-        heard = next(
-            (
-                m.fact.heard
-                for m in sorted(visit.models, key=lambda m: (m.node.start, m.node.key))
-                if m.fact.heard is not None
-            ),
-            None,
-        )
-    for message in heard or ():
-        parts.append(message.text or "")
-        parts += [c.arguments.value if isinstance(c.arguments.value, str) else json.dumps(c.arguments.value, ensure_ascii=False)
-                  for c in message.calls if c.arguments is not None]  # fmt: skip
-    return "\n".join(parts)

@@ -6,17 +6,17 @@ Separate from the graph because it is form: ids, order, latency, roles, contract
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from collector.recovery import fields as reader
 from collector.recovery import names
-from collector.recovery.carried import Carried, last_words, visible_text
+from collector.recovery.carried import Carried
 from collector.recovery.edges import Edge
 from collector.recovery.fields import Field
 from collector.recovery.tree import Tree
 from collector.recovery.visits import AgentVisit, Visits
+from collector.recovery.words import as_text, last_words, visible_text
 
 _NS_PER_MS = 1_000_000
 
@@ -60,7 +60,7 @@ class Writer:
         self.notes: list[tuple[str, str, str]] = []
         self.agent_ids: dict[str, str] = {}
         self.agents: list[dict[str, Any]] = []
-        self.turn_of: dict[int, int] = {}
+        self._entries: dict[str, dict[str, Any]] = {}
 
     def write(self, edges: Sequence[Edge], read: Callable[[Edge], Carried]) -> dict[str, Any]:
         """The document, without `trace_id` and session `metadata`, which the session gives."""
@@ -85,7 +85,7 @@ class Writer:
         key = visit.key
         if key not in self.agent_ids:
             self._declare(visit.name, visit.role, key)
-        entry = next(a for a in self.agents if a["agent_id"] == self.agent_ids[key])
+        entry = self._entries[key]
         model = next((m.fact.model for m in visit.models if m.fact.model), "") or next(
             (f.model for f in visit.facts if f.model), ""
         )
@@ -95,7 +95,8 @@ class Writer:
 
     def _declare(self, name: str, role: str, key: str) -> str:
         self.agent_ids[key] = name
-        self.agents.append({"agent_id": name, "capabilities": [], "role": self.roles.role_of(name, role)})
+        self._entries[key] = {"agent_id": name, "capabilities": [], "role": self.roles.role_of(name, role)}
+        self.agents.append(self._entries[key])
         return name
 
     def _agent_named(self, name: str) -> str:
@@ -116,12 +117,8 @@ class Writer:
             usage = visit.usage()
             turn: dict[str, Any] = {
                 "agent_id": self.agent_ids[visit.key],
-                "run": self.tree.run_of[visit.trace_id],
-                "text": None
-                if words is None
-                else words.value
-                if isinstance(words.value, str)
-                else _as_text(words.value),
+                "run": self.tree.run_of(visit.trace_id),
+                "text": None if words is None else as_text(words.value),
                 "tick": tick,
                 "tokens": None,
                 "turn_id": "t-" + _hash(visit.first.span.trace_id, visit.first.span.span_id, "turn"),
@@ -147,7 +144,7 @@ class Writer:
             "reason": edge.signal.reason if edge.signal is not None else "",
             "latency_ms": latency,
             "fields": self._fields(what.fields, []),
-            "run": self.tree.run_of[anchor.span.trace_id],
+            "run": self.tree.run_of(anchor.span.trace_id),
             "origin": {
                 "convention": anchor.span.convention,
                 "evidence": edge.evidence,
@@ -301,17 +298,12 @@ def _decimal_ms(ns: int) -> str:
     return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") if rest else str(whole)
 
 
-def _as_text(value: Any) -> str:
-    """A value that is no text, as text."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
 def _visible(value: Any, text: str) -> bool:
     needle = value if isinstance(value, str) else None
     if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
         return all(v in text for v in value)
     if needle is None:
-        needle = _as_text(value)
+        needle = as_text(value)
     return len(needle) > 3 and (needle in text or needle.replace('"', '\\"') in text)
 
 

@@ -1,22 +1,26 @@
 """From visits and signals to handoffs: who handed over to whom, in which mode, on what evidence.
 
-Separate from content: an edge stands or falls by spans, order and markers, whatever was recorded of what it carried.
+Separate from content: an edge stands or falls by spans, order, markers and whose words are whose; what was passed is `carried.py`'s.
 
 The ladder, highest first: a signal that the target's visit takes up (explicit); a visit that stands in another agent's visit or names
-who it came from (structural); the order of visits of one trace (inferred). A lower rung never overrides a higher one.
+who it came from (structural); the order of visits of one trace, or words that reappear (inferred). A lower rung never overrides a higher.
+Every step is a sweep over sorted lists: linear in visits and signals, but for the logarithm.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from collector.facts import Content, Mode
-from collector.recovery import names
+from collector.recovery import names, words
 from collector.recovery.signals import Signal
 from collector.recovery.tree import Tree
 from collector.recovery.visits import AgentVisit, Tool, Visits
 
-EVIDENCE = ("explicit", "structural", "inferred")
+_LOOK_BACK = 64
+"""How many open calls are looked at for one whose time holds a visit: more agents do not run at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,27 +43,40 @@ class Edges:
 
     def __init__(self, tree: Tree, visits: Visits, signals: list[Signal]) -> None:
         self.tree, self.visits, self.signals = tree, visits, signals
-        self.agents = list(dict.fromkeys([v.name for v in visits.all] + list(visits.known)))
         self.incoming: dict[int, list[Edge]] = {}
+        self.outgoing: dict[int, list[Edge]] = {}
         self.all: list[Edge] = []
+        self._by_key: dict[str, list[AgentVisit]] = {}
+        for visit in visits.all:
+            for key in visit.keys:
+                self._by_key.setdefault(key, []).append(visit)
         self._nested()
         self._signalled()
         self._named_on_visit()
         self._by_time()
         self._by_order()
+        self._by_words()
         self._resumed()
         self._returns()
         self._dropped()
 
     def _add(self, edge: Edge) -> None:
         self.all.append(edge)
+        self.outgoing.setdefault(id(edge.source), []).append(edge)
         if edge.target is not None:
             self.incoming.setdefault(id(edge.target), []).append(edge)
-        if edge.signal is not None and edge.target is not None:
-            edge.signal.taken_by.append(edge.target)
+            if edge.signal is not None:
+                edge.signal.taken_by.append(edge.target)
 
     def _free(self, visit: AgentVisit) -> bool:
         return id(visit) not in self.incoming
+
+    def _keys_of(self, wanted: str) -> str:
+        """The key of the agent that a signal's target spells."""
+        return names.agent_key(self.visits.names.find(wanted) or wanted) if wanted else ""
+
+    def _is(self, visit: AgentVisit, wanted: str) -> bool:
+        return bool(wanted) and (names.agent_key(wanted) in visit.keys or self._keys_of(wanted) in visit.keys)
 
     # ---- explicit and structural
 
@@ -67,107 +84,149 @@ class Edges:
         """A visit that stands in another's: called by it, through the tool or the transfer span between, where there is one."""
         by_tool = {id(s.tool): s for s in self.signals if s.tool is not None}
         by_node = {s.node.key: s for s in self.signals if s.tool is None and s.sure}
+        by_source: dict[int, list[Signal]] = {}
+        for signal in self.signals:
+            by_source.setdefault(id(signal.source), []).append(signal)
         for visit in self.visits.all:
-            if visit.parent is None:
+            parent = visit.parent
+            if parent is None:
                 continue
-            signal = by_tool.get(id(visit.via)) if visit.via is not None else None
+            found = by_tool.get(id(visit.via)) if visit.via is not None else None
             for up in visit.first.ancestors():
-                if self.visits.owner[up.key] is not visit.parent and up.key not in by_node:
+                if self.visits.owner[up.key] is not parent and up.key not in by_node:
                     break
-                signal = by_node.get(up.key, signal)
-            if signal is not None and signal.target and not self._is(visit, signal.target) and signal.tool is None:
-                signal = None
-            if visit.via is None and signal is None:
-                asked = [
+                found = by_node.get(up.key, found)
+            if found is not None and found.tool is None and found.target and not self._is(visit, found.target):
+                found = None
+            if visit.via is None and found is None:
+                # A framework that starts the target inside the source's span: the source's latest open request for this agent.
+                asked = (
                     s
-                    for s in self.signals
-                    if s.source is visit.parent
-                    and not s.taken_by
-                    and s.start <= visit.start
-                    and self._is(visit, s.target)
-                ]
-                if asked:  # a framework that starts the target inside the source's span
-                    signal = asked[-1]
-                    self._add(Edge(visit.parent, visit, signal.mode or "transfer", signal.evidence, signal))
+                    for s in reversed(by_source.get(id(parent), []))
+                    if not s.taken_by and s.start <= visit.start and self._is(visit, s.target)
+                )
+                request = next(asked, None)
+                if request is not None:
+                    self._add(Edge(parent, visit, request.mode or "transfer", request.evidence, request))
                     continue
-            mode: Mode = (signal.mode if signal is not None else "") or "delegate"
-            named = signal is not None and bool(signal.target)
-            self._add(Edge(visit.parent, visit, mode, "explicit" if named else "structural", signal, visit.via))
-
-    def _is(self, visit: AgentVisit, wanted: str) -> bool:
-        if not wanted:
-            return False
-        if names.agent_key(wanted) in visit.keys:
-            return True
-        found = names.match(wanted, self.agents)
-        return bool(found) and names.agent_key(found) in visit.keys
+            mode: Mode = (found.mode if found is not None else "") or "delegate"
+            named = found is not None and bool(found.target)
+            self._add(Edge(parent, visit, mode, "explicit" if named else "structural", found, visit.via))
 
     def _signalled(self) -> None:
         """Each visit takes up the latest open request for its agent; a request that names nobody goes to whoever runs next."""
-        waiting = [s for s in self.signals if not s.taken_by and not s.failed]
+        waiting: dict[tuple[str, str], list[Signal]] = {}
+        unnamed: dict[tuple[str, int], list[Signal]] = {}
+        pending = iter([s for s in self.signals if not s.taken_by and not s.failed])
+        head = next(pending, None)
         for visit in self.visits.all:
+            while head is not None and head.start <= visit.start:
+                run = self.tree.run_of(head.node.span.trace_id)
+                if head.target:
+                    waiting.setdefault((run, self._keys_of(head.target)), []).append(head)
+                elif head.sure:
+                    unnamed.setdefault((run, id(head.source.parent)), []).append(head)
+                head = next(pending, None)
             if not self._free(visit):
                 continue
-            run = self.tree.run_of[visit.trace_id]
-            options = [
-                s for s in waiting
-                if not s.taken_by and s.source is not visit and s.start <= visit.start
-                and self.tree.run_of[s.node.span.trace_id] == run and s.source.parent in (visit.parent, s.source.parent)
-                and not self._source_came_back(s, visit)
-            ]  # fmt: skip
-            named = [s for s in options if self._is(visit, s.target)]
-            unnamed = [s for s in options if not s.target and s.sure and s.source.parent is visit.parent]
-            chosen = max(named or unnamed, key=lambda s: (s.start, s.sure, s.node.key), default=None)
-            if chosen is None:
-                continue
-            inside = (
-                chosen.tool is not None
-                and chosen.tool.start <= visit.start
-                and visit.end <= chosen.tool.end
-                and visit.end > visit.start
-            )
-            mode: Mode = chosen.mode or ("delegate" if inside else "transfer")
-            self._add(
-                Edge(chosen.source, visit, mode, chosen.evidence if chosen.target else "inferred", chosen, chosen.tool)
-            )
+            run = self.tree.run_of(visit.trace_id)
+            open_for = [waiting[run, k] for k in visit.keys if (run, k) in waiting]
+            chosen = self._latest(open_for, visit) or self._latest([unnamed.get((run, id(visit.parent)), [])], visit)
+            if chosen is None and visit.parent is None:
+                chosen = self._from_another_run(waiting, visit)
+            if chosen is not None:
+                self._take_up(chosen, visit)
+
+    def _latest(self, stacks: Iterable[list[Signal]], visit: AgentVisit) -> Signal | None:
+        best: Signal | None = None
+        for stack in stacks:
+            while stack and (stack[-1].taken_by or self._source_came_back(stack[-1], visit)):
+                stack.pop()
+            signal = next((s for s in reversed(stack[-_LOOK_BACK:]) if s.source is not visit and not s.taken_by), None)
+            if signal is not None and (best is None or (signal.start, signal.sure) > (best.start, best.sure)):
+                best = signal
+        return best
+
+    def _from_another_run(self, waiting: dict[tuple[str, str], list[Signal]], visit: AgentVisit) -> Signal | None:
+        """A request that the session's next trace takes up: runs that nothing joins but the session and the name asked for."""
+        if any(v.trace_id == visit.trace_id and v.start < visit.start for v in self._first_of(visit.trace_id)):
+            return None
+        found = [
+            s for (_run, key), stack in waiting.items() if key in visit.keys for s in stack[-1:] if s.sure or s.tool
+        ]
+        found = [s for s in found if not s.taken_by and s.source is not visit and s.source.trace_id != visit.trace_id]
+        latest = max(found, key=lambda s: (s.start, s.node.key), default=None)
+        if latest is None or self._acts_after(latest, visit.start):
+            return None
+        self.tree.runs.join(latest.node.span.trace_id, visit.trace_id)
+        return latest
+
+    def _first_of(self, trace: str) -> list[AgentVisit]:
+        if not hasattr(self, "_firsts"):
+            self._firsts: dict[str, list[AgentVisit]] = {}
+            for visit in self.visits.all:
+                self._firsts.setdefault(visit.trace_id, [visit])
+        return self._firsts.get(trace, [])
+
+    def _take_up(self, signal: Signal, visit: AgentVisit) -> None:
+        tool = signal.tool
+        inside = tool is not None and tool.start <= visit.start and visit.end <= tool.end and visit.end > visit.start
+        mode: Mode = signal.mode or ("delegate" if inside else "transfer")
+        self._add(Edge(signal.source, visit, mode, signal.evidence if signal.target else "inferred", signal, tool))
 
     def _source_came_back(self, signal: Signal, visit: AgentVisit) -> bool:
         """Whether the asking agent had another turn in between: then the request is over."""
-        return any(
-            v is not signal.source and v.key == signal.source.key and signal.start < v.start < visit.start
-            and v.trace_id == visit.trace_id and v.parent is signal.source.parent
-            for v in self.visits.all
-        )  # fmt: skip
+        source = signal.source
+        same = self._by_key.get(source.key, [])
+        first = bisect_right(same, signal.start, key=lambda v: v.start)
+        for other in same[first : first + _LOOK_BACK]:
+            if other.start >= visit.start:
+                return False
+            if other is not source and other.trace_id == visit.trace_id and other.parent is source.parent:
+                return True
+        return False
 
     def _named_on_visit(self) -> None:
         """The visit's own span says which agent it came from."""
         for visit in self.visits.all:
             if not self._free(visit):
                 continue
-            for attribute, mode in (("called_by", "delegate"), ("came_from", "transfer")):
+            modes: tuple[tuple[str, Mode], ...] = (("called_by", "delegate"), ("came_from", "transfer"))
+            for attribute, mode in modes:
                 name = next((n for f in visit.facts if (n := getattr(f, attribute))), "")
-                before = [v for v in self.visits.all if v is not visit and self._is(v, name) and v.start <= visit.start]
-                before = [v for v in before if self.tree.run_of[v.trace_id] == self.tree.run_of[visit.trace_id]]
-                if before:
-                    source = max(before, key=lambda v: (v.start, v.first.key))
-                    self._add(Edge(source, visit, mode, "structural"))  # type: ignore[arg-type]
+                source = self._before_named(name, visit) if name else None
+                if source is not None:
+                    self._add(Edge(source, visit, mode, "structural"))
                     break
+
+    def _before_named(self, name: str, visit: AgentVisit) -> AgentVisit | None:
+        """The latest visit of that agent in the same run that began before."""
+        candidates = self._by_key.get(self._keys_of(name), [])
+        last = bisect_right(candidates, visit.start, key=lambda v: v.start)
+        run = self.tree.run_of(visit.trace_id)
+        for candidate in reversed(candidates[:last]):
+            if candidate is not visit and self.tree.run_of(candidate.trace_id) == run:
+                return candidate
+        return None
 
     def _by_time(self) -> None:
         """A tool that reads like a question to this agent, and the visit lies in the call's time: a delegation whose nesting was lost."""
-        calls = [(t, v) for v in self.visits.all for t in v.tools if not t.fact.plain and t.end > t.start]
+        calls: dict[tuple[str, str], list[tuple[Tool, AgentVisit]]] = {}
+        for source in self.visits.all:
+            for tool in source.tools:
+                wanted = names.asked_in_tool_name(tool.fact.name) or tool.fact.name
+                found = self.visits.names.find(wanted) or self.visits.names.find(tool.fact.name)
+                if found and not tool.fact.plain and tool.end > tool.start:
+                    calls.setdefault((tool.node.span.trace_id, names.agent_key(found)), []).append((tool, source))
+        for stack in calls.values():
+            stack.sort(key=lambda c: c[0].start)
         for visit in self.visits.all:
             if not self._free(visit) or visit.virtual:
                 continue
-            for tool, source in calls:
-                wanted = names.asked_in_tool_name(tool.fact.name) or tool.fact.name
-                inside = tool.start <= visit.start and visit.end <= tool.end
-                if (
-                    source is not visit
-                    and inside
-                    and tool.node.span.trace_id == visit.trace_id
-                    and self._is(visit, wanted)
-                ):
+            stack = calls.get((visit.trace_id, visit.key), [])
+            last = bisect_right(stack, visit.start, key=lambda c: c[0].start)
+            for tool, source in reversed(stack[max(0, last - _LOOK_BACK) : last]):
+                if source is not visit and visit.end <= tool.end:
                     visit.via = tool
                     self._add(Edge(source, visit, "delegate", "structural", None, tool))
                     break
@@ -175,116 +234,147 @@ class Edges:
     # ---- inferred
 
     def _by_order(self) -> None:
-        """Visits side by side in one trace, in order of time: each comes from those that ended last before it began."""
+        """Visits side by side in one trace, in order of time: each comes from those that ended last before it began.
+
+        Where the words of several are recorded, only those whose words the target saw handed over to it.
+        """
         groups: dict[tuple[str, int], list[AgentVisit]] = {}
         called = {id(e.target) for e in self.all if e.mode == "delegate"}
         for visit in self.visits.all:
             if id(visit) not in called:
                 groups.setdefault((visit.trace_id, id(visit.parent)), []).append(visit)
-        for visits in groups.values():
-            stepped = all(v.step is not None for v in visits)
-            for visit in visits:
+        for group in groups.values():
+            stepped = all(v.step is not None for v in group)
+            order = _Steps(group) if stepped else _Ends(group)
+            for visit in group:
                 if not self._free(visit):
                     continue
-                before = _before_by_step(visits, visit) if stepped else _before(visits, visit)
+                before = order.before(visit)
+                if len(before) > 1:
+                    quoted = {id(v): words.quoted_in(v, visit) for v in before}
+                    if any(quoted.values()):
+                        before = [v for v in before if quoted[id(v)] is not False]
                 for source in before:
                     if source.key != visit.key:
                         self._add(Edge(source, visit, "transfer", "inferred"))
+
+    def _by_words(self) -> None:
+        """A program that runs one agent after another in traces of their own: the words of the one are what the other was given."""
+        spoken: dict[str, AgentVisit] = {}
+        for visit in self.visits.all:
+            if visit.parent is None and self._free(visit):
+                for form in words.taken_in(visit):
+                    source = spoken.get(form)
+                    if source is not None and source.key != visit.key and source.trace_id != visit.trace_id:
+                        self._add(Edge(source, visit, "transfer", "inferred"))
+                        self.tree.runs.join(source.trace_id, visit.trace_id)
+                        break
+            for form in words.passed_on(visit):
+                spoken[form] = visit
 
     # ---- what follows from the edges
 
     def _resumed(self) -> None:
         """An agent that asked for another by a call, and runs again right after it though nobody handed back, was waiting: a delegation."""
-        by_trace: dict[str, list[AgentVisit]] = {}
+        beside: dict[tuple[str, int], list[AgentVisit]] = {}
         for visit in self.visits.all:
-            by_trace.setdefault(visit.trace_id, []).append(visit)
+            beside.setdefault((visit.trace_id, id(visit.parent)), []).append(visit)
         asked_out = {id(e.source) for e in self.all if e.signal is not None}
-        for visits in by_trace.values():
-            for edge in [
-                e
-                for e in self.all
-                if e.signal is not None
-                and e.target is not None
-                and e.mode == "transfer"
-                and e.source.trace_id == visits[0].trace_id
-            ]:
-                target = edge.target
-                assert target is not None
-                if id(target) in asked_out or edge.signal is None or edge.signal.mode:
-                    continue
-                following = [
-                    v for v in visits if v.start >= target.end and v.parent is target.parent and v is not target
-                ]
-                if not following:
-                    continue
-                again = min(following, key=lambda v: (v.start, v.first.key))
-                incoming = self.incoming.get(id(again), [])
-                if again.key != edge.source.key or any(e.evidence != "inferred" for e in incoming):
-                    continue
-                edge.mode = "delegate"
-                for guess in incoming:
-                    self.all.remove(guess)
-                self.incoming[id(again)] = [edge]  # the way back is a return, not a handoff of its own
+        gone: set[int] = set()
+        for edge in self.all:
+            target, signal = edge.target, edge.signal
+            if target is None or signal is None or signal.mode or edge.mode != "transfer" or id(target) in asked_out:
+                continue
+            group = beside[target.trace_id, id(target.parent)]
+            later = bisect_left(group, target.end, key=lambda v: v.start)
+            again = next((v for v in group[later : later + 2] if v is not target), None)
+            if again is None or again.key != edge.source.key:
+                continue
+            guesses = self.incoming.get(id(again), [])
+            if any(e.evidence != "inferred" for e in guesses):
+                continue
+            edge.mode = "delegate"
+            gone.update(id(e) for e in guesses)  # the way back is a return, not a handoff of its own
+            self.incoming[id(again)] = [edge]
+        self.all = [e for e in self.all if id(e) not in gone]
 
     def _returns(self) -> None:
         """A completed delegation has one return."""
         for edge in [e for e in self.all if e.mode == "delegate" and e.target is not None]:
-            target = edge.target
+            target, via = edge.target, edge.via
             assert target is not None
-            ended = any(n.span.end_ns for n in target.nodes)
-            if not ended or (edge.via is not None and edge.via.fact.failed):
+            if not any(n.span.end_ns for n in target.nodes) or (via is not None and via.fact.failed):
                 continue
-            answer = edge.via.fact.result if edge.via is not None and edge.via.fact.result is not None else None
-            self.all.append(Edge(target, edge.source, "return", edge.evidence, None, None, answer=answer, of=edge))
+            answer = via.fact.result if via is not None else None
+            self.all.append(Edge(target, edge.source, "return", edge.evidence, answer=answer, of=edge))
 
     def _dropped(self) -> None:
         """Requests that nobody took up."""
         visited = {v.key for v in self.visits.all}
         for signal in self.signals:
-            if signal.taken_by or signal.weak:
+            if signal.taken_by or signal.weak or not signal.target:
                 continue
-            target = names.match(signal.target, self.agents) if signal.target else ""
-            others = visited - {signal.source.key}
+            target = self.visits.names.find(signal.target)
             if not signal.sure:
                 known = bool(target) and names.agent_key(target) != signal.source.key
-                if not others or not (known or self._last_act(signal)):
+                if not visited - {signal.source.key} or not (known or not self._acts_after(signal)):
                     continue
-            if not signal.target:
-                continue
-            self.all.append(
-                Edge(
-                    signal.source,
-                    None,
-                    signal.mode or "transfer",
-                    signal.evidence,
-                    signal,
-                    signal.tool,
-                    target or signal.target,
-                )
-            )
+            mode: Mode = signal.mode or "transfer"
+            name = target or signal.target
+            self.all.append(Edge(signal.source, None, mode, signal.evidence, signal, signal.tool, name))
 
-    def _last_act(self, signal: Signal) -> bool:
-        """Whether the source does nothing after the request in that run: no call, no further visit."""
-        run = self.tree.run_of[signal.node.span.trace_id]
-        for visit in self.visits.all:
-            if visit.key == signal.source.key and self.tree.run_of[visit.trace_id] == run:
-                if visit is not signal.source and visit.start > signal.start:
-                    return False
-                nodes = [m.node for m in visit.models] + [t.node for t in visit.tools]
-                if any(n is not signal.node and n.start > signal.start for n in nodes):
-                    return False
-        return True
+    def _acts_after(self, signal: Signal, until: int | None = None) -> bool:
+        """Whether the source does anything after the request in that run (before `until`): a call, a further visit."""
+        key = (self.tree.run_of(signal.node.span.trace_id), signal.source.key)
+        if not hasattr(self, "_acts"):
+            self._acts: dict[tuple[str, str], list[tuple[int, tuple[str, str]]]] = {}
+            for visit in self.visits.all:
+                acts = self._acts.setdefault((self.tree.run_of(visit.trace_id), visit.key), [])
+                acts.append((visit.start, visit.first.key))
+                acts += [(m.node.start, m.node.key) for m in visit.models]
+                acts += [(t.node.start, t.node.key) for t in visit.tools]
+            for acts in self._acts.values():
+                acts.sort()
+        acts = self._acts.get(key, [])
+        later = acts[bisect_right(acts, signal.start, key=lambda a: a[0]) :]
+        return any(k != signal.node.key for start, k in later if until is None or start < until)
 
 
-def _before(visits: list[AgentVisit], visit: AgentVisit) -> list[AgentVisit]:
-    """The runs that ended before this one began and after which none of the others both began and ended."""
-    done = [v for v in visits if v is not visit and v.end <= visit.start and v.start < visit.start]
-    if not done:
-        return []
-    latest_start = max(v.start for v in done)
-    return [v for v in done if v.end > latest_start or v.start == latest_start]
+class _Ends:
+    """Visits of one group by their ends: who ended last before a moment."""
+
+    def __init__(self, group: list[AgentVisit]) -> None:
+        self.by_end = sorted(group, key=lambda v: (v.end, v.start, v.first.key))
+        self.latest_start: list[int] = []
+        latest = 0
+        for visit in self.by_end:
+            latest = max(latest, visit.start)
+            self.latest_start.append(latest)
+
+    def before(self, visit: AgentVisit) -> list[AgentVisit]:
+        """The runs that ended before this one began, less those that ended before another of them began."""
+        done = bisect_right(self.by_end, visit.start, key=lambda v: v.end)
+        while done and self.by_end[done - 1].start >= visit.start:  # runs without length at the same instant
+            done -= 1
+        if not done:
+            return []
+        latest = self.latest_start[done - 1]
+        first = bisect_right(self.by_end, latest, hi=done, key=lambda v: v.end)
+        return [v for v in self.by_end[first:done] if v is not visit] or [
+            v for v in self.by_end[:done] if v.start == latest and v is not visit
+        ]
 
 
-def _before_by_step(visits: list[AgentVisit], visit: AgentVisit) -> list[AgentVisit]:
-    steps = sorted({v.step for v in visits if v.step is not None and v.step < (visit.step or 0)})
-    return [v for v in visits if v.step == steps[-1]] if steps else []
+class _Steps:
+    """Visits of one group by the producer's own step numbers."""
+
+    def __init__(self, group: list[AgentVisit]) -> None:
+        self.by_step: dict[int, list[AgentVisit]] = {}
+        for visit in group:
+            self.by_step.setdefault(visit.step or 0, []).append(visit)
+        self.steps = sorted(self.by_step)
+
+    def before(self, visit: AgentVisit) -> list[AgentVisit]:
+        """The runs of the step before."""
+        at = bisect_left(self.steps, visit.step or 0)
+        return self.by_step[self.steps[at - 1]] if at else []

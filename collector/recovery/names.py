@@ -67,7 +67,8 @@ def slug_of_tool(text: str) -> str:
 def target_in_tool_name(tool: str) -> str:
     """The target that a tool named like a handover names (`transfer_to_x`, `Handoff-transfer_to_x`, `send_back_to_x`), or ""."""
     match = _PATTERN.match(tool.strip())
-    return match.group("target") if match else ""
+    target = match.group("target") if match else ""
+    return "" if is_placeholder(target) else target
 
 
 def asked_in_tool_name(tool: str) -> str:
@@ -76,22 +77,40 @@ def asked_in_tool_name(tool: str) -> str:
     return match.group("target") if match else ""
 
 
-def match(wanted: str, names: Iterable[str]) -> str:
-    """The one of `names` that `wanted` spells (a name, an id or a slug of it), or "". An exact name wins over a key, a key over a slug."""
-    names = list(dict.fromkeys(names))
-    if wanted in names:
-        return wanted
-    key = agent_key(wanted)
-    by_key = [n for n in names if agent_key(n) == key]
-    if by_key:
-        return by_key[0]
-    slug = slug_of_tool(wanted)
-    by_slug = [n for n in names if slug in slugs(n)]
-    if len(by_slug) == 1:
-        return by_slug[0]
-    # A limit on tool names cuts long ones: a cut slug counts if it is long and fits one name alone.
-    cut = [n for n in names if len(slug) >= 24 and any(s.startswith(slug) for s in slugs(n))]
-    return cut[0] if not by_slug and len(cut) == 1 else ""
+class Directory:
+    """The agents' names of a session, and which of them a text spells."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._exact: dict[str, str] = {}
+        self._keys: dict[str, str] = {}
+        self._slugs: dict[str, set[str]] = {}
+        self._found: dict[str, str] = {}
+        for name in names:
+            if name and name not in self._exact:
+                self._exact[name] = name
+                self._keys.setdefault(agent_key(name), name)
+                for slug in slugs(name):
+                    self._slugs.setdefault(slug, set()).add(name)
+
+    def find(self, wanted: str) -> str:
+        """The name that `wanted` spells (a name, or a slug of one), or "". An exact name wins over a key, a key over a slug; a slug of two names is none."""
+        if wanted not in self._found:
+            self._found[wanted] = self._find(wanted)
+        return self._found[wanted]
+
+    def _find(self, wanted: str) -> str:
+        if not wanted:
+            return ""
+        name = self._exact.get(wanted) or self._keys.get(agent_key(wanted))
+        if name:
+            return name
+        slug = slug_of_tool(wanted)
+        by_slug = self._slugs.get(slug, set())
+        if len(by_slug) == 1:
+            return next(iter(by_slug))
+        # A limit on tool names cuts long ones: a cut slug counts if it is long and fits one name alone.
+        cut = {n for s, ns in self._slugs.items() if len(slug) >= 24 and s.startswith(slug) for n in ns}
+        return next(iter(cut)) if not by_slug and len(cut) == 1 else ""
 
 
 def is_placeholder(name: str) -> bool:

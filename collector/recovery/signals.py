@@ -5,12 +5,14 @@ Separate from the edges because a signal is only a request: whether it was taken
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from collector.facts import Call, Content, Message, Mode, Transfer
 from collector.recovery import names
 from collector.recovery.tree import Node, Tree
-from collector.recovery.visits import AgentVisit, Model, Tool, Visits
+from collector.recovery.visits import AgentVisit, Tool, Visits
+from collector.recovery.words import answers
 
 
 @dataclass(slots=True, eq=False)
@@ -45,32 +47,35 @@ class Signal:
 
 def find(tree: Tree, visits: Visits) -> list[Signal]:
     """All signals of the session in order of time; what several spans say of one request is one signal."""
-    agents = list(dict.fromkeys([v.name for v in visits.all] + list(visits.known)))
+    by_key: dict[str, list[AgentVisit]] = {}
+    for visit in visits.all:
+        for key in visit.keys:
+            by_key.setdefault(key, []).append(visit)
     out: list[Signal] = []
     for node in tree.ordered:
         owner = visits.owner[node.key]
         for fact in node.span.facts:
             if isinstance(fact, Transfer):
-                source = _named_source(visits, fact.source, node, owner)
+                source = _named_source(by_key, fact.source, node, owner)
                 if source is not None:
                     out.append(_of_transfer(fact, node, source))
     for visit in visits.all:
-        out += [s for tool in visit.tools if (s := _of_tool(tool, visit, agents)) is not None]
+        out += [s for tool in visit.tools if (s := _of_tool(tool, visit, visits.names)) is not None]
     for visit in visits.all:
-        out += _of_answers(visit, agents)
+        out += _of_answers(visit, visits.names)
     return _merge(sorted(out, key=lambda s: (s.start, s.node.key, s.call_id, s.target)))
 
 
-def _named_source(visits: Visits, name: str, node: Node, owner: AgentVisit | None) -> AgentVisit | None:
+def _named_source(
+    by_key: dict[str, list[AgentVisit]], name: str, node: Node, owner: AgentVisit | None
+) -> AgentVisit | None:
     """The visit that a transfer goes out from: the named agent's, the enclosing one's where the name is its own or none is given."""
     if not name or (owner is not None and names.agent_key(name) in owner.keys):
         return owner
-    key = names.agent_key(name)
-    before = [v for v in visits.all if key in v.keys and v.start <= node.start]
-    same = [v for v in before if v.trace_id == node.span.trace_id] or before
-    if same:
-        return max(same, key=lambda v: (v.start, v.first.key))
-    return owner
+    candidates = by_key.get(names.agent_key(name), [])
+    before = candidates[: bisect_right(candidates, node.start, key=lambda v: v.start)]
+    same = next((v for v in reversed(before) if v.trace_id == node.span.trace_id), None)
+    return same or (before[-1] if before else owner)
 
 
 def _of_transfer(fact: Transfer, node: Node, source: AgentVisit) -> Signal:
@@ -81,20 +86,20 @@ def _of_transfer(fact: Transfer, node: Node, source: AgentVisit) -> Signal:
     )  # fmt: skip
 
 
-def _of_tool(tool: Tool, visit: AgentVisit, agents: list[str]) -> Signal | None:
+def _of_tool(tool: Tool, visit: AgentVisit, agents: names.Directory) -> Signal | None:
     fact = tool.fact
     target = fact.target or ("" if fact.plain else names.target_in_tool_name(fact.name))
     if not fact.certain:
         if fact.plain or not target:
             return None
-        target = names.match(target, agents) or target
+        target = agents.find(target) or target
     return Signal(
         visit, tool.node, tool.start, tool.end, target, fact.mode, sure=fact.certain, failed=fact.failed,
         arguments=fact.arguments, result=fact.result, call_id=fact.call_id, call=fact.name, tool=tool,
     )  # fmt: skip
 
 
-def _of_answers(visit: AgentVisit, agents: list[str]) -> list[Signal]:
+def _of_answers(visit: AgentVisit, agents: names.Directory) -> list[Signal]:
     """Handing-over calls that a model asked for and no tool span shows."""
     out = []
     plain = {t.fact.call_id or t.fact.name for t in visit.tools} | {t.fact.name for t in visit.tools}
@@ -111,23 +116,13 @@ def _of_answers(visit: AgentVisit, agents: list[str]) -> list[Signal]:
                     node,
                     node.start,
                     end,
-                    names.match(target, agents) or target,
+                    agents.find(target) or target,
                     arguments=call.arguments,
                     beside=message.text,
                     call_id=call.id,
                     call=call.name,
                 )
             )
-    return out
-
-
-def answers(visit: AgentVisit) -> list[tuple[Model | None, Message]]:
-    """What the agent said in this visit, in order: its models' answers; where none is recorded, its own output messages."""
-    out: list[tuple[Model | None, Message]] = []
-    for model in sorted(visit.models, key=lambda m: (m.node.start, m.node.key)):
-        out += [(model, m) for m in model.fact.said or ()]
-    if not out:
-        out = [(None, m) for m in visit.messages("said") or ()]
     return out
 
 
@@ -191,7 +186,7 @@ def call_behind(signal: Signal) -> tuple[Message | None, Call | None]:
                     return message, call
                 continue
             by_name = signal.call and call.name == signal.call
-            by_target = wanted and names.match(names.target_in_tool_name(call.name), [wanted])
+            by_target = bool(wanted) and names.Directory([wanted]).find(names.target_in_tool_name(call.name))
             if by_name or by_target:
                 best = (message, call)
     if best[1] is None and said and signal.tool is None:

@@ -6,7 +6,7 @@ and have clocks that disagree; none of that raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from collector.facts import SpanFacts
 
@@ -46,6 +46,36 @@ class Node:
             node = node.parent
 
 
+class Runs:
+    """Which traces are one causal run (a union-find whose representative is the earliest trace)."""
+
+    def __init__(self) -> None:
+        self._parent: dict[str, str] = {}
+        self._first: dict[str, tuple[int, str]] = {}
+
+    def __contains__(self, trace: str) -> bool:
+        return trace in self._parent
+
+    def add(self, trace: str, start: int) -> None:
+        """Note a span of a trace."""
+        self._parent.setdefault(trace, trace)
+        self._first[trace] = min(self._first.get(trace, (start, trace)), (start, trace))
+
+    def of(self, trace: str) -> str:
+        """The earliest trace of the run."""
+        root = trace
+        while self._parent[root] != root:
+            root = self._parent[root]
+        while self._parent[trace] != root:
+            self._parent[trace], trace = root, self._parent[trace]
+        return root
+
+    def join(self, one: str, other: str) -> None:
+        """Make two runs one."""
+        a, b = sorted((self.of(one), self.of(other)), key=lambda t: self._first[t])
+        self._parent[b] = a
+
+
 class Tree:
     """All spans of a session, deduplicated, joined to parents and grouped into runs."""
 
@@ -71,7 +101,7 @@ class Tree:
                 node.logs.append(log)
         self.ordered: list[Node] = []
         self._join()
-        self.run_of: dict[str, str] = {}
+        self.runs = Runs()
         self._runs()
 
     def _join(self) -> None:
@@ -106,42 +136,17 @@ class Tree:
 
     def _runs(self) -> None:
         """Traces that a causal link joins are one run, named by its earliest trace."""
-        parent: dict[str, str] = {}
-
-        def find(trace: str) -> str:
-            root = trace
-            while parent.setdefault(root, root) != root:
-                root = parent[root]
-            while parent[trace] != root:
-                parent[trace], trace = root, parent[trace]
-            return root
-
-        traces = {trace for trace, _span in self.nodes}
-        first: dict[str, tuple[int, str]] = {}
         for node in self.ordered:
             trace = node.span.trace_id
-            find(trace)
-            first[trace] = min(first.get(trace, (node.start, trace)), (node.start, trace))
+            self.runs.add(trace, node.start)
+        for node in self.ordered:
             for linked, _span in node.span.causes:
-                if linked in traces:
-                    a, b = find(trace), find(linked)
-                    if a != b:
-                        parent[b] = a
-        groups: dict[str, list[str]] = {}
-        for trace in first:
-            groups.setdefault(find(trace), []).append(trace)
-        for group in groups.values():
-            name = min(group, key=lambda t: first[t])
-            for trace in group:
-                self.run_of[trace] = name
+                if linked in self.runs:
+                    self.runs.join(node.span.trace_id, linked)
 
-    def owners(self, claims: Callable[[Node], object | None]) -> dict[SpanKey, object | None]:
-        """For every span, the nearest claim at or above it."""
-        out: dict[SpanKey, object | None] = {}
-        for node in self.ordered:  # parents come first
-            own = claims(node)
-            out[node.key] = own if own is not None else (out[node.parent.key] if node.parent is not None else None)
-        return out
+    def run_of(self, trace: str) -> str:
+        """The run that a trace belongs to, by the name of its earliest trace."""
+        return self.runs.of(trace)
 
 
 def _better(new: SpanFacts, old: SpanFacts) -> bool:

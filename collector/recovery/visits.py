@@ -37,7 +37,7 @@ class AgentVisit:
     """One run of an agent: from its start until it gives control away or ends."""
 
     __slots__ = (
-        "end", "facts", "keys", "models", "name", "nodes", "parent", "start", "tools", "via", "virtual",
+        "answers", "end", "facts", "keys", "models", "name", "nodes", "parent", "start", "tools", "via", "virtual", "visible",
     )  # fmt: skip
 
     def __init__(self, node: Node, fact: Visit, name: str) -> None:
@@ -50,6 +50,8 @@ class AgentVisit:
         self.models: list[Model] = []
         self.tools: list[Tool] = []
         self.virtual = False
+        self.answers: list[tuple[Model | None, Message]] | None = None
+        self.visible: str | None = None
         self.keys: set[str] = set()
         self._name_keys()
 
@@ -106,6 +108,10 @@ class AgentVisit:
         """The first recorded `heard` or `said` of the agent's own spans."""
         return next((m for f in self.facts if (m := getattr(f, attribute)) is not None), None)
 
+    def models_in_order(self) -> list[Model]:
+        """Its model calls by start."""
+        return sorted(self.models, key=lambda m: (m.node.start, m.node.key))
+
     def usage(self) -> Usage | None:
         """Tokens of the visit: of its model calls, else its own figures."""
         own = [m.fact.usage for m in self.models if m.fact.usage is not None]
@@ -127,6 +133,7 @@ class Visits:
         self.owner: dict[tuple[str, str], AgentVisit | None] = {}
         self.known: dict[str, None] = {}
         self.ids: dict[str, str] = {}
+        self._model_at: dict[tuple[str, str], Model] = {}
         self._known()
         self.all: list[AgentVisit] = self._find()
         self._calls()
@@ -135,6 +142,7 @@ class Visits:
         self._stand_ins()
         self._nest()
         self.all.sort(key=lambda v: (v.start, v.first.key))
+        self.names = names.Directory([v.name for v in self.all] + list(self.known))
 
     # ---- names
 
@@ -157,6 +165,7 @@ class Visits:
     def _find(self) -> list[AgentVisit]:
         """Visits in tree order; a span nested in a run of the same agent, with no tool call between, is that run."""
         found: list[AgentVisit] = []
+        siblings: dict[tuple[object, str], AgentVisit] = {}  # the latest run of each agent below each parent
         tool_since: dict[tuple[str, str], bool] = {}  # a tool call stands between the span and its owner's span
         for node in self.tree.ordered:
             above = self.owner.get(node.parent.key) if node.parent is not None else None
@@ -172,33 +181,29 @@ class Visits:
                     above.take(new)
                     visit = above
                 else:
-                    twin = self._beside(found, node, new)
+                    twin = self._beside(node, new, siblings)
                     if twin is not None:
                         twin.take(new)
                         visit = twin
                     else:
                         found.append(new)
                         visit = new
+                        if node.parent is not None:
+                            siblings.update({(node.parent.key, key): new for key in new.keys})
             is_tool = any(isinstance(f, ToolCall) for f in node.span.facts)
             self.owner[node.key] = visit if visit is not None else above
             tool_since[node.key] = is_tool or (crossed and visit is None)
         return found
 
-    def _beside(self, found: list[AgentVisit], node: Node, new: AgentVisit) -> AgentVisit | None:
+    def _beside(self, node: Node, new: AgentVisit, siblings: dict[tuple[object, str], AgentVisit]) -> AgentVisit | None:
         """A run that the same producer shows by two spans side by side: same parent, same agent, other layer, one inside the other's time."""
-        if not new.facts[0].layer or node.parent is None:
+        layer = new.facts[0].layer
+        if not layer or node.parent is None:
             return None
-        for sibling in node.parent.children:
-            other = self.owner.get(sibling.key)
-            if sibling is node or other is None or (other.first is not sibling and sibling not in other.nodes):
-                continue
-            layers = {f.layer for f in other.facts}
-            if (
-                new.facts[0].layer not in layers
-                and "" not in layers
-                and _same_run(other, new)
-                and _overlap(other, new) >= 0.9
-            ):
+        for key in sorted(new.keys):
+            other = siblings.get((node.parent.key, key))
+            layers = {f.layer for f in other.facts} if other is not None else set()
+            if other is not None and layer not in layers and "" not in layers and _overlap(other, new) >= 0.9:
                 return other
         return None
 
@@ -217,13 +222,15 @@ class Visits:
         for up in node.ancestors():  # a call that an inner instrumentation records once more
             if self.owner[up.key] is not owner:
                 break
-            outer = next((m for m in owner.models if m.node is up), None)
+            outer = self._model_at.get(up.key)
             if outer is not None:
                 outer.fact = _merge_models(outer.fact, fact)
                 return
             if any(isinstance(f, ToolCall) for f in up.span.facts):
                 break
-        owner.models.append(Model(node, fact))
+        model = Model(node, fact)
+        self._model_at[node.key] = model
+        owner.models.append(model)
 
     def _add_tool(self, node: Node, fact: ToolCall, owner: AgentVisit | None) -> None:
         if owner is None:
@@ -313,14 +320,13 @@ class Visits:
 
     def _stand_ins(self) -> None:
         """A call whose callee has no span of its own: the call's span stands for the callee's run."""
-        busy = {id(owner) for owner in self.owner.values() if owner is not None}
-        del busy
+        directory = names.Directory([v.name for v in self.all] + list(self.known))
         for visit in list(self.all):
             for tool in visit.tools:
                 fact = tool.fact
                 if not (fact.runs_target and fact.target) or fact.failed or self._has_visit_below(tool.node, visit):
                     continue
-                name = names.match(fact.target, [v.name for v in self.all] + list(self.known)) or fact.target
+                name = directory.find(fact.target) or fact.target
                 stand_in = AgentVisit(tool.node, Visit(name=name, output=fact.result), name)
                 stand_in.virtual = True
                 stand_in.parent, stand_in.via = visit, tool
