@@ -171,8 +171,8 @@ class SpanFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def has_visit(self) -> bool:
-        """Whether an agent runs here."""
-        return any(isinstance(f, Visit) and not f.soft for f in self.facts)
+        """Whether an agent may run here (what `recover` makes of it can still be that none does)."""
+        return any(isinstance(f, Visit) or (isinstance(f, ToolCall) and f.runs_target) for f in self.facts)
 
     @property
     def richness(self) -> tuple[bool, int]:

@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
+from collector.contracts.model import NO_CONTRACT, ResolvedContract
 from collector.conventions import carriers_of, extract
 from collector.facts import Facts, SpanFacts
 from collector.recovery.carried import Reader
-from collector.recovery.document import NoContract, Roles, Writer
+from collector.recovery.document import Writer
 from collector.recovery.edges import Edges
 from collector.recovery.signals import find
 from collector.recovery.tree import Tree
@@ -38,11 +39,11 @@ class Recovered(msgspec.Struct, frozen=True):
     visits: int = 0
 
 
-def recover(spans: Iterable[SpanFacts], contract: Roles | None = None) -> Recovered:
+def recover(spans: Iterable[SpanFacts], contract: ResolvedContract | None = None) -> Recovered:
     """Recover the handoffs of one session. Never raises on what telemetry holds; linear in spans."""
     tree = Tree(spans)
     visits = Visits(tree)
     edges = Edges(tree, visits, find(tree, visits))
-    writer = Writer(tree, visits, contract if contract is not None else NoContract())
+    writer = Writer(tree, visits, contract or NO_CONTRACT)
     document = writer.write(edges.all, Reader(tree, visits, carriers_of).read)
     return Recovered(document, tuple(Note(*note) for note in writer.notes), len(visits.all))

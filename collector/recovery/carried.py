@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from collector.contracts.names import snake_case
 from collector.conventions.base import Carriers
 from collector.facts import Content, Envelope, Message, values
 from collector.recovery import fields as reader
@@ -184,6 +185,6 @@ class Reader:
 
 
 def _names_target(key: str, value: Any, target: str) -> bool:
-    if reader.snake_case(key) not in reader.ENDPOINTS:
+    if snake_case(key) not in reader.ENDPOINTS:
         return False
     return isinstance(value, str)

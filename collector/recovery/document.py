@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from collector.contracts.model import ResolvedContract
 from collector.recovery import fields as reader
 from collector.recovery import names
 from collector.recovery.carried import Carried
@@ -17,46 +18,16 @@ from collector.recovery.fields import Field
 from collector.recovery.tree import Tree
 from collector.recovery.visits import AgentVisit, Visits
 from collector.recovery.words import as_text, last_words, visible_text
+from orbitrelay import Number
 
 _NS_PER_MS = 1_000_000
-
-
-class Roles(Protocol):
-    """What the document takes from a contract: roles, canonical field names, the requirements."""
-
-    @property
-    def contract(self) -> dict[str, Any]: ...
-
-    def role_of(self, agent_name: str, attribute_role: str) -> str: ...
-
-    def canonical_field(self, name: str) -> str: ...
-
-
-class NoContract:
-    """Without a contract, the role is the name's, fields keep their names, and nothing is required."""
-
-    def __init__(self) -> None:
-        self.contract: dict[str, Any] = {}
-
-    def role_of(self, agent_name: str, attribute_role: str) -> str:
-        if attribute_role:
-            return attribute_role
-        role = reader.snake_case(names.clean(agent_name))
-        while True:
-            head, _, tail = role.rpartition("_")
-            if not head or not (tail == "agent" or tail.isdigit()):
-                return role
-            role = head
-
-    def canonical_field(self, name: str) -> str:
-        return name
 
 
 class Writer:
     """Makes the document of one session."""
 
-    def __init__(self, tree: Tree, visits: Visits, roles: Roles) -> None:
-        self.tree, self.visits, self.roles = tree, visits, roles
+    def __init__(self, tree: Tree, visits: Visits, contract: ResolvedContract) -> None:
+        self.tree, self.visits, self.contract = tree, visits, contract
         self.notes: list[tuple[str, str, str]] = []
         self.agent_ids: dict[str, str] = {}
         self.agents: list[dict[str, Any]] = []
@@ -73,7 +44,7 @@ class Writer:
         _distinct(handoffs)
         return {
             "agents": self.agents,
-            "contract": self._contract(),
+            "contract": self.contract.document(),
             "handoffs": handoffs,
             "schema_version": 1,
             "turns": self._turns(),
@@ -95,7 +66,7 @@ class Writer:
 
     def _declare(self, name: str, role: str, key: str) -> str:
         self.agent_ids[key] = name
-        self._entries[key] = {"agent_id": name, "capabilities": [], "role": self.roles.role_of(name, role)}
+        self._entries[key] = {"agent_id": name, "capabilities": [], "role": self.contract.role_of(name, role)}
         self.agents.append(self._entries[key])
         return name
 
@@ -104,9 +75,6 @@ class Writer:
         if key not in self.agent_ids:
             self._declare(name, "", key)
         return self.agent_ids[key]
-
-    def _contract(self) -> dict[str, Any]:
-        return dict(self.roles.contract)
 
     # ---- turns
 
@@ -125,7 +93,7 @@ class Writer:
             }
             if usage is not None and (usage.input is not None or usage.output is not None):
                 turn["tokens"] = (usage.input or 0) + (usage.output or 0)
-                turn["usage"] = {"input": usage.input or 0, "output": usage.output or 0}
+                turn["usage"] = {"input_tokens": usage.input, "output_tokens": usage.output}
             out.append(turn)
         return out
 
@@ -168,7 +136,7 @@ class Writer:
     def _fields(self, carried: Sequence[Field], seen: Sequence[Field]) -> list[dict[str, Any]]:
         out: dict[str, dict[str, Any]] = {}
         for field, history in [(f, False) for f in carried] + [(f, True) for f in seen]:
-            name = self.roles.canonical_field(field.name)
+            name = self.contract.canonical_field(field.name)
             if name in out:
                 continue
             entry: dict[str, Any] = {"kind": reader.kind(name), "name": name, "value": field.value}
@@ -211,7 +179,7 @@ class Writer:
             return edge.via.node
         return edge.target.first if edge.target is not None else edge.source.first
 
-    def _latency(self, edge: Edge) -> tuple[str | None, list[str]]:
+    def _latency(self, edge: Edge) -> tuple[Number | int | None, list[str]]:
         """Milliseconds as design section 5.3 measures them, as exact decimal text; None where two clocks or a negative gap make it worthless."""
         if edge.target is None or edge.mode == "return":
             return (None, []) if edge.target is None else self._return_latency(edge)
@@ -242,16 +210,16 @@ class Writer:
                 return None, ["latency_negative" if same_clock else "latency_two_clocks"]
         if not same_clock and self._skewed(target):
             return None, ["latency_two_clocks"]
-        return _decimal_ms(gap), []
+        return _milliseconds(gap), []
 
-    def _return_latency(self, edge: Edge) -> tuple[str | None, list[str]]:
+    def _return_latency(self, edge: Edge) -> tuple[Number | int | None, list[str]]:
         end = edge.via.end if edge.via is not None else None
         delegation = edge.of
         if end is None and delegation is not None and delegation.via is not None:
             end = delegation.via.end
         if end is None or end < edge.source.end or edge.source.virtual:
             return None, []
-        return _decimal_ms(end - edge.source.end), []
+        return _milliseconds(end - edge.source.end), []
 
     def _skewed(self, target: AgentVisit) -> bool:
         """Whether the visit lies outside the span that caused it: the two clocks disagree."""
@@ -293,9 +261,10 @@ def _hash(*parts: str) -> str:
     return hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _decimal_ms(ns: int) -> str:
+def _milliseconds(ns: int) -> Number | int:
+    """Nanoseconds as exact milliseconds: an integer, or decimal text without trailing zeros."""
     whole, rest = divmod(ns, _NS_PER_MS)
-    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") if rest else str(whole)
+    return Number(f"{whole}.{rest:06d}".rstrip("0")) if rest else whole
 
 
 def _visible(value: Any, text: str) -> bool:

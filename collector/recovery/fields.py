@@ -5,12 +5,12 @@ Separate from what carried them (`carried.py`): given a value, its fields are th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from collector.contracts.names import snake_case
 from collector.facts import values
 
 MESSAGE = "message"
@@ -63,12 +63,6 @@ class Field(msgspec.Struct, frozen=True):
     value: Any
     original: str = ""
     state: str = "full"
-
-
-def snake_case(name: str) -> str:
-    """Design section 5.3: split only between a lower-case letter or digit and a capital; runs of space, `-` and `.` become `_`; case folded."""
-    words = re.sub(r"(?<=[a-z0-9ß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])", "_", name.strip())
-    return re.sub(r"[\s\-.]+", "_", words).casefold()
 
 
 def kind(name: str) -> str:
