@@ -156,9 +156,11 @@ class SpanFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     span_id: str
     parent_span_id: str = ""
     name: str = ""
+    kind: int = 0  # OTLP span kind
     start_ns: int = 0
     end_ns: int = 0
     service: str = ""
+    instance: str = ""  # service.instance.id: one process, one clock
     scope: dict[str, str] = {}  # tenant and environment, where configured
     resource: dict[str, Any] = {}  # what contracts match on; agent spans only
     session_keys: dict[str, str] = {}

@@ -16,19 +16,12 @@ from collector.facts import Facts, SpanFacts
 from collector.recovery.carried import Reader
 from collector.recovery.document import Writer
 from collector.recovery.edges import Edges
+from collector.recovery.notes import Note
 from collector.recovery.signals import find
 from collector.recovery.tree import Tree
 from collector.recovery.visits import Visits
 
 __all__ = ["Facts", "Note", "Recovered", "SpanFacts", "extract", "recover"]
-
-
-class Note(msgspec.Struct, frozen=True):
-    """Something a reader of the result should know: a code of the table in `notes.py`, the record it is about, and words."""
-
-    code: str
-    where: str
-    text: str
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -46,4 +39,4 @@ def recover(spans: Iterable[SpanFacts], contract: ResolvedContract | None = None
     edges = Edges(tree, visits, find(tree, visits))
     writer = Writer(tree, visits, contract or NO_CONTRACT)
     document = writer.write(edges.all, Reader(tree, visits, carriers_of).read)
-    return Recovered(document, tuple(Note(*note) for note in writer.notes), len(visits.all))
+    return Recovered(document, writer.notes.all(), len(visits.all))

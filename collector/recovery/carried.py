@@ -29,11 +29,10 @@ class Carried:
     """The outcome: fields, and whether anything that could hold them was recorded."""
 
     fields: list[Field] = field(default_factory=list)
-    seen: list[Field] = field(default_factory=list)
     recorded: bool = False
     redacted: bool = False
     truncated: bool = False
-    notes: list[str] = field(default_factory=list)
+    disagree: list[str] = field(default_factory=list)
 
 
 class Reader:
@@ -89,6 +88,7 @@ class Reader:
         if arguments is not None:
             self._take(out, arguments, carriers, target)
             out.recorded = out.recorded or carriers.arguments or edge.mode == "delegate" or bool(out.fields)
+            self._disagree(edge, out)
         if signal is not None and signal.stated:
             out.recorded = True
             return
@@ -100,6 +100,14 @@ class Reader:
                 self._take(out, Content(text), carriers, target)
         if not out.fields:
             self._first(edge, carriers.with_call, carriers, out)
+
+    def _disagree(self, edge: Edge, out: Carried) -> None:
+        """Note the fields whose values the target's own input gives otherwise."""
+        given = edge.target.content("input") if edge.target is not None else None
+        if given is None or not isinstance(values.parse(given.value), dict):
+            return
+        own = {f.name: values.parse(f.value) for f in reader.of_value(given.value)}
+        out.disagree = [f.name for f in out.fields if f.name in own and own[f.name] != values.parse(f.value)]
 
     def _asked(self, edge: Edge) -> tuple[Message | None, Any]:
         """The model's answer that asked for the tool behind a delegation."""

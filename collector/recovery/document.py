@@ -15,6 +15,7 @@ from collector.recovery import names
 from collector.recovery.carried import Carried
 from collector.recovery.edges import Edge
 from collector.recovery.fields import Field
+from collector.recovery.notes import Notes
 from collector.recovery.tree import Tree
 from collector.recovery.visits import AgentVisit, Visits
 from collector.recovery.words import as_text, last_words, visible_text
@@ -28,7 +29,7 @@ class Writer:
 
     def __init__(self, tree: Tree, visits: Visits, contract: ResolvedContract) -> None:
         self.tree, self.visits, self.contract = tree, visits, contract
-        self.notes: list[tuple[str, str, str]] = []
+        self.notes = Notes()
         self.agent_ids: dict[str, str] = {}
         self.agents: list[dict[str, Any]] = []
         self._entries: dict[str, dict[str, Any]] = {}
@@ -41,6 +42,7 @@ class Writer:
         placed = sorted(carried, key=lambda pair: _order(pair[0]))
         handoffs = [self._handoff(edge, what, tick) for tick, (edge, what) in enumerate(placed, start=1)]
         self._history(placed, handoffs)
+        self._span_times()
         _distinct(handoffs)
         return {
             "agents": self.agents,
@@ -129,9 +131,39 @@ class Writer:
                 record["redacted"] = True
         if what.truncated:
             record["truncated"] = True
-        for note in (*flags, *what.notes):
-            self.notes.append((note, record["handoff_id"], f"{source} -> {target}"))
+        for code in flags:
+            self.notes.add(code, record["handoff_id"], f"{source} -> {target}")
+        if what.disagree:
+            self.notes.add("input_disagrees", record["handoff_id"], ", ".join(what.disagree))
+        self._left_behind(edge, target, record)
         return record
+
+    def _left_behind(self, edge: Edge, target: str, record: dict[str, Any]) -> None:
+        """Required fields that the source had been given itself and did not pass: the loss is here, not further up."""
+        if edge.target is None or edge.mode == "return" or "recorded" in record:
+            return
+        required = self.contract.contract.get(self._entries[names.agent_key(target)]["role"])
+        given = edge.source.content("input")
+        if required is None or given is None:
+            return
+        had = {self.contract.canonical_field(f.name) for f in reader.of_value(given.value)}
+        missing = set(required.fields) - {f["name"] for f in record["fields"]}
+        if found := sorted(missing & had):
+            record["left_behind"] = found
+            self.notes.add("left_behind", record["handoff_id"], ", ".join(found))
+
+    def _span_times(self) -> None:
+        """Note the spans whose times are broken."""
+        for node in self.tree.ordered:
+            if not node.span.facts:
+                continue
+            where = f"span {node.span.span_id}"
+            if node.shift and node.parent is not None and node.parent.clock != node.clock:
+                self.notes.add("clock_skew", where, node.span.name)
+            if node.span.end_ns == 0:
+                self.notes.add("end_missing", where, node.span.name)
+            elif node.span.end_ns < node.span.start_ns:
+                self.notes.add("duration_negative", where, node.span.name)
 
     def _fields(self, carried: Sequence[Field], seen: Sequence[Field]) -> list[dict[str, Any]]:
         out: dict[str, dict[str, Any]] = {}
@@ -201,30 +233,23 @@ class Writer:
                 begin = min(begin, edge.source.end)
         else:
             begin, where = edge.source.end, edge.source.first
-        same_clock = where.span.service == target.first.span.service
+        if where.clock != target.first.clock:
+            return None, ["latency_two_clocks"]
         gap = target.start - begin
         if gap < 0:
-            if edge.signal is not None and edge.mode == "transfer" and same_clock and target.start >= edge.signal.start:
-                gap = target.start - edge.signal.start
-            else:
-                return None, ["latency_negative" if same_clock else "latency_two_clocks"]
-        if not same_clock and self._skewed(target):
-            return None, ["latency_two_clocks"]
-        return _milliseconds(gap), []
+            return None, ["latency_negative"]
+        waited = edge.mode == "transfer" and edge.source.trace_id != target.trace_id and edge.evidence != "inferred"
+        return _milliseconds(gap), ["latency_user_wait"] if waited and not target.first.span.causes else []
 
     def _return_latency(self, edge: Edge) -> tuple[Number | int | None, list[str]]:
-        end = edge.via.end if edge.via is not None else None
-        delegation = edge.of
-        if end is None and delegation is not None and delegation.via is not None:
-            end = delegation.via.end
-        if end is None or end < edge.source.end or edge.source.virtual:
+        """From the end of the delegate's run to the end of the call that waited for it."""
+        via = edge.of.via if edge.of is not None else None
+        if via is None or edge.source.virtual:
             return None, []
-        return _milliseconds(end - edge.source.end), []
-
-    def _skewed(self, target: AgentVisit) -> bool:
-        """Whether the visit lies outside the span that caused it: the two clocks disagree."""
-        parent = target.first.parent
-        return parent is not None and (target.start < parent.start or target.end > parent.end)
+        if via.node.clock != edge.source.first.clock:
+            return None, ["latency_two_clocks"]
+        gap = via.end - edge.source.end
+        return (_milliseconds(gap), []) if gap >= 0 else (None, ["latency_negative"])
 
 
 def _order(edge: Edge) -> tuple[int, int, str, str]:

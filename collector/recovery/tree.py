@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from collector.facts import SpanFacts
+from collector.facts import SpanFacts, ToolCall
+from collector.otlp.model import KIND_SERVER
 
 SpanKey = tuple[str, str]
 
@@ -16,7 +17,7 @@ SpanKey = tuple[str, str]
 class Node:
     """One span with the facts of its log records merged in, and where it hangs."""
 
-    __slots__ = ("children", "logs", "order", "parent", "span")
+    __slots__ = ("children", "logs", "order", "parent", "shift", "span")
 
     def __init__(self, span: SpanFacts) -> None:
         self.span = span
@@ -24,15 +25,22 @@ class Node:
         self.parent: Node | None = None
         self.children: list[Node] = []
         self.order = 0
+        self.shift = 0  # nanoseconds that put a skewed clock's span where its cause says it was
 
     @property
     def start(self) -> int:
-        return self.span.start_ns
+        """Start on the session's common clock."""
+        return self.span.start_ns + self.shift
 
     @property
     def end(self) -> int:
-        """End of the span; its start where the end is not recorded or lies before it (a broken duration counts as none)."""
-        return max(self.span.end_ns, self.span.start_ns)
+        """End on the common clock; the start where the end is not recorded or lies before it (a broken duration counts as none)."""
+        return max(self.span.end_ns, self.span.start_ns) + self.shift
+
+    @property
+    def clock(self) -> tuple[str, str]:
+        """Spans of one process share a clock."""
+        return (self.span.service, self.span.instance)
 
     @property
     def key(self) -> SpanKey:
@@ -101,6 +109,7 @@ class Tree:
                 node.logs.append(log)
         self.ordered: list[Node] = []
         self._join()
+        self._align_clocks()
         self.runs = Runs()
         self._runs()
 
@@ -133,6 +142,24 @@ class Tree:
             node.order = len(self.ordered)
             self.ordered.append(node)
             stack.extend(reversed(node.children))
+
+    def _align_clocks(self) -> None:
+        """Move what another process recorded outside of the span that waited for it to the middle of that span (as Jaeger does).
+
+        A child before its parent is skewed in any case; one after its parent's end only where the parent waits: a tool's call, a client's
+        span with a server's below it. What a queue delivers late stays late.
+        """
+        for node in self.ordered:
+            parent = node.parent
+            if parent is None:
+                continue
+            if parent.clock == node.clock:
+                node.shift = parent.shift
+                continue
+            waits = node.span.kind == KIND_SERVER or any(isinstance(f, ToolCall) for f in parent.span.facts)
+            if node.start < parent.start or (waits and node.start > parent.end):
+                slack = (parent.end - parent.start) - (node.end - node.start)
+                node.shift = parent.start + max(slack, 0) // 2 - node.span.start_ns
 
     def _runs(self) -> None:
         """Traces that a causal link joins are one run, named by its earliest trace."""
