@@ -53,7 +53,10 @@ def of_span(span: Span, registry: Registry, scope_attributes: Sequence[str] = ()
     causes: tuple[tuple[str, str], ...] = ()
     if span.links and convention is not None:
         causes = tuple((k.trace_id, k.span_id) for k in span.links if convention.causes(span, k))
-    visits = any(isinstance(f, Visit) for f in facts)
+    visits = [f for f in facts if isinstance(f, Visit)]
+    keys = session_keys(span.attributes)
+    if visits and visits[0].team:
+        keys.setdefault("group", visits[0].team)
     return SpanFacts(
         trace_id=span.trace_id,
         span_id=span.span_id,
@@ -66,7 +69,7 @@ def of_span(span: Span, registry: Registry, scope_attributes: Sequence[str] = ()
         instance=str(span.resource.attributes.get("service.instance.id", "")),
         scope={k: str(span.resource.attributes[k]) for k in scope_attributes if k in span.resource.attributes},
         resource=dict(span.resource.attributes) if visits else {},
-        session_keys=session_keys(span.attributes),
+        session_keys=keys,
         causes=causes,
         convention=convention.name if convention is not None else "",
         facts=facts,

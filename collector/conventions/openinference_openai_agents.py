@@ -1,7 +1,8 @@
 """openai-agents as OpenInference's instrumentor shows it (openinference-instrumentation-openai-agents 2.x).
 
 Agents are AGENT spans with `agent.name` (the root is AGENT without one, and is the workflow). A handoff is a TOOL span `handoff to X`
-whose input is the source's and whose output is the target's name; its arguments stand only in the model's answer before it.
+whose input is the source's and whose output is the target's name; its arguments stand only in the model's answer before it. Every other
+TOOL span is a function of the program, or an agent called like one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ def _facts(span: Span) -> Iterator[Fact]:
     if kind == "AGENT":
         name = reading.text(a, "agent.name")
         if name:
-            yield Visit(name=name, input=reading.content(a, "input.value"), output=reading.content(a, "output.value"))
+            yield Visit(
+                name=name,
+                input=reading.content(a, "input.value"),
+                output=reading.content(a, "output.value"),
+                named=True,
+            )
     elif kind == "LLM":
         yield ModelCall(
             model=reading.model(a),
@@ -40,6 +46,7 @@ def _facts(span: Span) -> Iterator[Fact]:
                 arguments=reading.content(a, "input.value"),
                 result=reading.content(a, "output.value"),
                 failed=span.status_code == STATUS_ERROR,
+                plain=True,
             )
 
 

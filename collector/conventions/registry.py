@@ -9,11 +9,18 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from collector.conventions import (
+    agent_framework,
+    autogen,
     genai,
     google_adk,
+    logfire_openai_agents,
+    openinference_autogen,
     openinference_openai_agents,
+    openlit,
+    openllmetry_openai_agents,
     orbitrelay_native,
     pydantic_ai,
+    semantic_kernel,
     strands,
 )
 from collector.conventions.base import Convention, Registry
@@ -22,7 +29,15 @@ GROUP = "orbitrelay.conventions"
 
 BUILT_IN: tuple[Convention, ...] = (
     orbitrelay_native.CONVENTION,
+    openllmetry_openai_agents.CONVENTION,
     openinference_openai_agents.CONVENTION,
+    logfire_openai_agents.CONVENTION,
+    openlit.CONVENTION,
+    autogen.CONVENTION,
+    autogen.RUNTIME,
+    openinference_autogen.CONVENTION,
+    semantic_kernel.CONVENTION,
+    agent_framework.CONVENTION,
     google_adk.CONVENTION,
     strands.CONVENTION,
     pydantic_ai.CONVENTION,

@@ -56,6 +56,9 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     `layer` tells spans apart that one producer makes side by side for one run (a node and the agent in it).
     `soft`: a visit only if it does an agent's work (a model call below it), or is named as an agent elsewhere.
     `wraps`: may be a workflow around agents: no visit if other visits stand in it and it makes no model or tool call itself.
+    `named`: the program must give the name, so it is one even where it reads like another producer's default ("Agent").
+    `flat`: the producer shows a callee beside its caller: the tool call in whose time the run lies called it.
+    `team`: a group that the producer gives by id, whose runs are one causal run though nothing links their traces.
     """
 
     name: str = ""
@@ -76,6 +79,9 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     step: int | None = None  # the producer's own order among the runs of one trace
     soft: bool = False
     wraps: bool = False
+    named: bool = False
+    flat: bool = False
+    team: str = ""
 
 
 class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="model"):

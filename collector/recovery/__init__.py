@@ -13,6 +13,7 @@ import msgspec
 from collector.contracts.model import NO_CONTRACT, ResolvedContract
 from collector.conventions import carriers_of, extract
 from collector.facts import Facts, SpanFacts
+from collector.recovery import histories
 from collector.recovery.carried import Reader
 from collector.recovery.document import Writer
 from collector.recovery.edges import Edges
@@ -36,6 +37,7 @@ def recover(spans: Iterable[SpanFacts], contract: ResolvedContract | None = None
     """Recover the handoffs of one session. Never raises on what telemetry holds; linear in spans."""
     tree = Tree(spans)
     visits = Visits(tree)
+    histories.fill(visits.all)
     edges = Edges(tree, visits, find(tree, visits))
     writer = Writer(tree, visits, contract or NO_CONTRACT)
     document = writer.write(edges.all, Reader(tree, visits, carriers_of).read)

@@ -137,6 +137,10 @@ class Reader:
         source, target = edge.source, edge.target
         if carrier == "envelope":
             return self._delivered(edge)
+        if carrier == "result":
+            return edge.signal.result if edge.signal is not None else None
+        if carrier == "note":
+            return _note(source, target)
         if carrier == "state":
             return source.content("state")
         if carrier == "output":
@@ -190,6 +194,23 @@ class Reader:
         self._take(out, content, carriers, "")
         out.recorded = not out.redacted
         return out
+
+
+def _note(source: AgentVisit, target: AgentVisit | None) -> Content | None:
+    """What a tool call of the source wrote and a tool call of the target got as its result, word for word; the latest."""
+    if target is None:
+        return None
+    read = {r.value.strip() for t in target.tools if (r := t.fact.result) is not None and isinstance(r.value, str)}
+    for tool in sorted(source.tools, key=lambda t: t.start, reverse=True):
+        written = values.parse(tool.fact.arguments.value, 1) if tool.fact.arguments is not None else None
+        for value in written.values() if isinstance(written, dict) else ():
+            if isinstance(value, str) and len(value) >= _NOTE and value.strip() in read:
+                return Content(value)
+    return None
+
+
+_NOTE = 16
+"""Shortest text that is told apart from a word that is written and read by chance."""
 
 
 def _names_target(key: str, value: Any, target: str) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from collector.facts import Content, Mode
 from collector.recovery import names, words
 from collector.recovery.signals import Signal
-from collector.recovery.tree import Tree
+from collector.recovery.tree import Node, Tree
 from collector.recovery.visits import AgentVisit, Tool, Visits
 
 _LOOK_BACK = 64
@@ -54,6 +54,8 @@ class Edges:
         self._signalled()
         self._named_on_visit()
         self._by_time()
+        self._beside()
+        self._caused()
         self._by_order()
         self._by_words()
         self._resumed()
@@ -231,6 +233,68 @@ class Edges:
                     self._add(Edge(source, visit, "delegate", "structural", None, tool))
                     break
 
+    def _beside(self) -> None:
+        """Runs that their producer shows beside their caller: the latest open call of an agent in whose time one lies made it, each call one."""
+        flat = [v for v in self.visits.all if self._free(v) and any(f.flat for f in v.facts)]
+        if not flat:
+            return
+        taken = {id(e.via) for e in self.all if e.via is not None}
+        calls: dict[str, list[tuple[Tool, AgentVisit]]] = {}
+        for source in self.visits.all:
+            for tool in source.tools:
+                if tool.end > tool.start and id(tool) not in taken:
+                    calls.setdefault(tool.node.span.trace_id, []).append((tool, source))
+        for stack in calls.values():
+            stack.sort(key=lambda c: (c[0].start, c[0].node.key))
+        for visit in flat:
+            stack = calls.get(visit.trace_id, [])
+            last = bisect_right(stack, visit.start, key=lambda c: c[0].start)
+            around = [c for c in stack[max(0, last - _LOOK_BACK) : last] if c[1] is not visit and visit.end <= c[0].end]
+            around = [c for c in around if id(c[0]) not in taken]
+            if around:
+                nearest = max(c[1].start for c in around)  # of nested callers the inner one
+                tool, source = next(c for c in around if c[1].start == nearest)
+                taken.add(id(tool))
+                visit.via = tool
+                self._add(Edge(source, visit, "delegate", "structural", None, tool))
+
+    def _caused(self) -> None:
+        """A causal link leads from the span around a visit back to another agent's run, through whatever passed the message on."""
+        around: dict[int, Node] = {}
+        carried: dict[tuple[str, str], list[AgentVisit]] = {}  # the linked span around visits -> the visits
+        for visit in self.visits.all:
+            linked = next((n for n in (visit.first, *visit.first.ancestors()) if n.span.causes), None)
+            if linked is not None:
+                around[id(visit)] = linked
+                carried.setdefault(linked.key, []).append(visit)
+        for visit in self.visits.all:
+            if self._free(visit) and id(visit) in around:
+                for source in self._causes(around[id(visit)], carried):
+                    if source.key != visit.key and source.start <= visit.start:
+                        self._add(Edge(source, visit, "transfer", "structural"))
+
+    def _causes(self, node: Node, carried: dict[tuple[str, str], list[AgentVisit]]) -> list[AgentVisit]:
+        """The nearest runs that the span's links lead back to, in order of time."""
+        found: dict[int, AgentVisit] = {}
+        seen = {node.key}
+        waiting = list(node.span.causes)
+        while waiting:
+            cause = self.tree.nodes.get(waiting.pop())
+            for up in (cause, *cause.ancestors()) if cause is not None else ():
+                owner = self.visits.owner[up.key]
+                inside = [v for v in carried.get(up.key, ()) if cause is not None and v.start <= cause.start]
+                if owner is None and inside:
+                    owner = inside[-1]
+                if owner is not None:
+                    found[id(owner)] = owner
+                    break
+                if up.span.causes:
+                    if up.key not in seen:
+                        seen.add(up.key)
+                        waiting += up.span.causes
+                    break
+        return sorted(found.values(), key=lambda v: (v.start, v.first.key))
+
     # ---- inferred
 
     def _by_order(self) -> None:
@@ -242,7 +306,9 @@ class Edges:
         called = {id(e.target) for e in self.all if e.mode == "delegate"}
         for visit in self.visits.all:
             if id(visit) not in called:
-                groups.setdefault((visit.trace_id, id(visit.parent)), []).append(visit)
+                team = any(f.team for f in visit.facts)
+                scope = self.tree.run_of(visit.trace_id) if team else visit.trace_id
+                groups.setdefault((scope, id(visit.parent)), []).append(visit)
         for group in groups.values():
             stepped = all(v.step is not None for v in group)
             order = _Steps(group) if stepped else _Ends(group)

@@ -6,12 +6,15 @@ Separate from the edges because a signal is only a request: whether it was taken
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from collector.facts import Call, Content, Message, Mode, Transfer
 from collector.recovery import names
 from collector.recovery.tree import Node, Tree
-from collector.recovery.visits import AgentVisit, Tool, Visits
+from collector.recovery.visits import AgentVisit, Model, Tool, Visits
 from collector.recovery.words import answers
 
 
@@ -38,6 +41,7 @@ class Signal:
     reason: str = ""
     tool: Tool | None = None
     source_known: bool = True
+    order: int = 0  # among the calls of one answer
     taken_by: list[AgentVisit] = field(default_factory=list)
 
     @property
@@ -58,12 +62,13 @@ def find(tree: Tree, visits: Visits) -> list[Signal]:
             if isinstance(fact, Transfer):
                 source = _named_source(by_key, fact.source, node, owner)
                 if source is not None:
-                    out.append(_of_transfer(fact, node, source))
+                    out.append(_of_transfer(fact, node, source, visits.names))
     for visit in visits.all:
         out += [s for tool in visit.tools if (s := _of_tool(tool, visit, visits.names)) is not None]
     for visit in visits.all:
         out += _of_answers(visit, visits.names)
-    return _merge(sorted(out, key=lambda s: (s.start, s.node.key, s.call_id, s.target)))
+    out.sort(key=lambda s: (s.start, s.node.key, s.order, s.call_id, s.target))
+    return _merge(_aimed(out, visits.names))
 
 
 def _named_source(
@@ -78,8 +83,8 @@ def _named_source(
     return same or (before[-1] if before else owner)
 
 
-def _of_transfer(fact: Transfer, node: Node, source: AgentVisit) -> Signal:
-    target = "" if names.is_placeholder(fact.target) else fact.target
+def _of_transfer(fact: Transfer, node: Node, source: AgentVisit, agents: names.Directory) -> Signal:
+    target = "" if names.is_placeholder(fact.target) and not agents.find(fact.target) else fact.target
     return Signal(
         source, node, node.start, node.end, target, fact.mode, sure=True, weak=fact.weak, failed=fact.failed,
         evidence=fact.evidence, arguments=fact.content, stated=fact.stated, call_id=fact.call_id, call=fact.call, reason=fact.reason,
@@ -103,8 +108,9 @@ def _of_answers(visit: AgentVisit, agents: names.Directory) -> list[Signal]:
     """Handing-over calls that a model asked for and no tool span shows."""
     out = []
     plain = {t.fact.call_id or t.fact.name for t in visit.tools} | {t.fact.name for t in visit.tools}
-    for model, message in answers(visit):
-        for call in message.calls:
+    said = answers(visit)
+    for model, message in said:
+        for order, call in enumerate(message.calls):
             target = names.target_in_tool_name(call.name)
             if not target or call.name in plain or (call.id and call.id in plain):
                 continue
@@ -118,12 +124,38 @@ def _of_answers(visit: AgentVisit, agents: names.Directory) -> list[Signal]:
                     end,
                     agents.find(target) or target,
                     arguments=call.arguments,
-                    beside=message.text,
+                    beside=_whole(said, model, message).text,
                     call_id=call.id,
                     call=call.name,
+                    order=order,
                 )
             )
     return out
+
+
+def _whole(said: Sequence[tuple[Model | None, Message]], model: Model | None, message: Message) -> Message:
+    """The message with all that its answer says: some models' answers are several messages, text in one and each call in another."""
+    if message.text is not None or model is None:
+        return message
+    texts = [m.text for of, m in said if of is model and m.text]
+    return msgspec.structs.replace(message, text="\n".join(texts)) if texts else message
+
+
+def _aimed(signals: list[Signal], agents: names.Directory) -> list[Signal]:
+    """Transfers that name no target take the one of the call behind them: the first handing-over call of the source's last answer before."""
+    calls: dict[int, list[Signal]] = {}
+    gone: set[int] = set()
+    for signal in sorted(signals, key=lambda s: (s.end if s.sure else s.start, s.sure)):
+        if not signal.sure:
+            if signal.tool is None or agents.find(signal.target):
+                calls.setdefault(id(signal.source), []).append(signal)
+        elif not signal.target and signal.tool is None and calls.get(id(signal.source)):
+            asked = calls[id(signal.source)]
+            call = min((s for s in asked if s.start == asked[-1].start), key=lambda s: s.order)
+            asked.remove(call)
+            gone.add(id(call))
+            _absorb(signal, call)
+    return [s for s in signals if id(s) not in gone]
 
 
 def _merge(signals: list[Signal]) -> list[Signal]:
@@ -149,6 +181,8 @@ def _same_request(a: Signal, b: Signal) -> bool:
         return not (a.target and b.target) or names.agent_key(a.target) == names.agent_key(b.target)
     if a.tool is not None and b.tool is not None:
         return False  # two spans of tools are two calls
+    if not a.target and a.tool is None:
+        return False  # its call is found (`_aimed`), or not recorded
     if a.target and b.target and names.agent_key(a.target) != names.agent_key(b.target):
         return False
     if a.failed != b.failed:
@@ -179,19 +213,19 @@ def call_behind(signal: Signal) -> tuple[Message | None, Call | None]:
     said = [(m, message) for m, message in answers(signal.source) if m is None or m.node.start <= signal.end]
     wanted = signal.target
     best: tuple[Message | None, Call | None] = (None, None)
-    for _model, message in said:
+    for model, message in said:
         for call in message.calls:
             if signal.call_id and call.id:
                 if signal.call_id == call.id:
-                    return message, call
+                    return _whole(said, model, message), call
                 continue
             by_name = signal.call and call.name == signal.call
             by_target = bool(wanted) and names.Directory([wanted]).find(names.target_in_tool_name(call.name))
             if by_name or by_target:
-                best = (message, call)
+                best = (_whole(said, model, message), call)
     if best[1] is None and said and signal.tool is None:
         # A handoff span without a name of the call (a tool renamed by the user): the one call in the last answer that has any.
-        last = next((m for _model, m in reversed(said) if m.calls), None)
+        last = next((_whole(said, model, m) for model, m in reversed(said) if m.calls), None)
         tools = {t.fact.name for t in signal.source.tools} | {
             t.fact.call_id for t in signal.source.tools if t.fact.call_id
         }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from collector.facts import SpanFacts, ToolCall
+from collector.facts import SpanFacts, ToolCall, Visit
 from collector.otlp.model import KIND_SERVER
+from collector.recovery.records import with_records
 
 SpanKey = tuple[str, str]
 
@@ -107,6 +108,9 @@ class Tree:
                 self.loose_logs.append(log)
             elif log not in node.logs:
                 node.logs.append(log)
+        for node in self.nodes.values():
+            if node.logs:
+                node.span = with_records(node.span, node.logs)
         self.ordered: list[Node] = []
         self._join()
         self._align_clocks()
@@ -162,14 +166,19 @@ class Tree:
                 node.shift = parent.start + max(slack, 0) // 2 - node.span.start_ns
 
     def _runs(self) -> None:
-        """Traces that a causal link joins are one run, named by its earliest trace."""
+        """Traces that a causal link joins, or that a producer says to be one team's, are one run, named by its earliest trace."""
         for node in self.ordered:
             trace = node.span.trace_id
             self.runs.add(trace, node.start)
+        teams: dict[str, str] = {}
         for node in self.ordered:
+            trace = node.span.trace_id
             for linked, _span in node.span.causes:
                 if linked in self.runs:
-                    self.runs.join(node.span.trace_id, linked)
+                    self.runs.join(trace, linked)
+            for fact in node.span.facts:
+                if isinstance(fact, Visit) and fact.team:
+                    self.runs.join(trace, teams.setdefault(fact.team, trace))
 
     def run_of(self, trace: str) -> str:
         """The run that a trace belongs to, by the name of its earliest trace."""

@@ -57,7 +57,10 @@ class AgentVisit:
 
     def _name_keys(self) -> None:
         self.keys = {
-            names.agent_key(a) for f in self.facts for a in (f.name, *f.aliases) if a and not names.is_placeholder(a)
+            names.agent_key(a)
+            for f in self.facts
+            for a in (f.name, *f.aliases)
+            if a and ((f.named and a is f.name) or not names.is_placeholder(a))
         }
         if self.name:
             self.keys.add(names.agent_key(self.name))
@@ -156,7 +159,7 @@ class Visits:
                     self.known.update(dict.fromkeys(n for n in fact.peers if n and not names.is_placeholder(n)))
 
     def _name(self, fact: Visit) -> str:
-        if fact.name and not names.is_placeholder(fact.name):
+        if fact.name and (fact.named or not names.is_placeholder(fact.name)):
             return names.clean(self.ids.get(fact.name, fact.name))
         return self.ids.get(fact.agent_id, "") if fact.agent_id else ""
 

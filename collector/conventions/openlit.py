@@ -1,0 +1,49 @@
+"""Agent frameworks as OpenLIT shows them (openlit 1.4x, about twenty frameworks in one vocabulary).
+
+The GenAI convention's names, with its own agent keys. What is its own: openai-agents' handoff is an `invoke_agent` span that names the
+target, with the source in `gen_ai.agent.source`, and the real run follows it; task, turn, guardrail and custom spans are `invoke_agent`
+too. Links lead from a run to the agent's creation: identity, no cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from collector.conventions import reading
+from collector.conventions.base import Convention
+from collector.conventions.genai import agent_name, operation
+from collector.conventions.genai import facts as genai_facts
+from collector.facts import Fact, Known, Transfer, Visit
+from collector.otlp.model import Span
+
+_STEPS = ("task", "turn", "guardrail", "custom", "generation", "response", "speech", "transcription", "mcp")
+"""Span types of openai-agents that OpenLIT gives an agent's operation."""
+
+
+def _facts(span: Span) -> Iterator[Fact]:
+    a = span.attributes
+    source = reading.text(a, "gen_ai.agent.source")
+    if source:
+        target = reading.text(a, "gen_ai.agent.target") or agent_name(span)
+        yield Transfer(source=source, target=target)
+        return
+    if operation(span) == "invoke_agent" and not _is_agent(span):
+        return
+    for fact in genai_facts(span):
+        if isinstance(fact, Visit):
+            yield msgspec.structs.replace(fact, wraps=True)
+            listed = reading.strings(a.get("gen_ai.agent.handoffs"))
+            if listed:
+                yield Known(listed)
+        else:
+            yield fact
+
+
+def _is_agent(span: Span) -> bool:
+    kind = reading.text(span.attributes, "gen_ai.agent.type", "openai.agents.span_type", "gen_ai.operation.type")
+    return kind.casefold() not in _STEPS and bool(reading.text(span.attributes, "gen_ai.agent.name"))
+
+
+CONVENTION = Convention(name="openlit", facts=_facts, scopes=("openlit", "opentelemetry.instrumentation.openlit"))

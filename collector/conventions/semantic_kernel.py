@@ -1,0 +1,48 @@
+"""Semantic Kernel's own spans (semantic-kernel 1.3x and later, Python), with its agent runtime's.
+
+Agents are `invoke_agent` spans, each hop in a trace of its own; every link means that its target sent the message. A handoff is the tool
+`Handoff-transfer_to_X`, without arguments, two levels below the agent. What is passed is what the agent says beside the call (log records
+hold it, spans do not), or what it writes with a tool and the target reads back. Function names carry their plugin's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from collector.conventions import reading
+from collector.conventions.base import Carriers, Convention, every_cause
+from collector.conventions.genai import facts as genai_facts
+from collector.conventions.genai import log_facts
+from collector.facts import Fact, ToolCall, Visit
+from collector.otlp.model import Span
+
+_HANDOFFS = "Handoff-transfer_to_"
+
+
+def _facts(span: Span) -> Iterator[Fact]:
+    for fact in genai_facts(span):
+        if isinstance(fact, ToolCall):
+            hands_over = fact.name.startswith(_HANDOFFS)
+            yield msgspec.structs.replace(fact, plain=not hands_over, result=_result(span, fact))
+        elif isinstance(fact, Visit):
+            # An agent that hands over publishes nothing: an empty list is no answer, and says nothing of what it said.
+            said = fact.said if fact.said else None
+            yield msgspec.structs.replace(fact, said=said, named=True)
+        else:
+            yield fact
+
+
+def _result(span: Span, fact: ToolCall) -> reading.Content | None:
+    return None if span.attributes.get("gen_ai.tool.call.result") == "None" else fact.result
+
+
+CONVENTION = Convention(
+    name="semantic-kernel",
+    facts=_facts,
+    scopes=("semantic_kernel", "agent_runtime"),
+    log_facts=log_facts,
+    causes=every_cause,
+    carriers=Carriers(arguments=False, with_call=("note",), without_call=("output",)),
+)
