@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from collector.conventions import reading
 from collector.conventions.base import Convention
-from collector.facts import Fact, Message, ModelCall, ToolCall, Transfer, Visit
+from collector.facts import Content, Fact, Message, ModelCall, ToolCall, Transfer, Visit
 from collector.otlp.model import STATUS_ERROR, Attributes, Span
 
 
@@ -37,7 +37,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         yield ModelCall(model=reading.model(a), usage=reading.usage(a), heard=heard, said=said)
 
 
-def _given(attributes: Attributes, key: str) -> reading.Content | None:
+def _given(attributes: Attributes, key: str) -> Content | None:
     """Content is off where the key is there and is null, or its text."""
     found = reading.content(attributes, key)
     return None if found is None or found.value in (None, "null") else found

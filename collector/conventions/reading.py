@@ -235,12 +235,17 @@ def flattened(attributes: Attributes, prefix: str) -> tuple[Message, ...] | None
     out = []
     for row in rows.values():
         inner = {k.removeprefix("message."): v for k, v in row.items()}
-        texts = [v for k, v in inner.items() if k == "content" and isinstance(v, str)]
-        texts += [
+        texts = [
             p["message_content.text"]
             for p in indexed(inner, "contents").values()
             if isinstance(p.get("message_content.text"), str)
         ]
+        whole = inner.get("content")
+        if isinstance(whole, str) and whole not in (
+            *texts,
+            "\n".join(texts),
+        ):  # some producers write a message both ways
+            texts.insert(0, whole)
         calls = []
         for raw in indexed(inner, "tool_calls").values():
             named = {k.removeprefix("tool_call."): v for k, v in raw.items()}

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention, every_cause
 from collector.conventions.genai import facts as genai_facts
 from collector.conventions.genai import log_facts
-from collector.facts import Fact, ToolCall, Visit
+from collector.facts import Content, Fact, ToolCall, Visit
 from collector.otlp.model import Span
 
 _HANDOFFS = "Handoff-transfer_to_"
@@ -34,7 +33,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             yield fact
 
 
-def _result(span: Span, fact: ToolCall) -> reading.Content | None:
+def _result(span: Span, fact: ToolCall) -> Content | None:
     return None if span.attributes.get("gen_ai.tool.call.result") == "None" else fact.result
 
 
