@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint types test format docs clean
+.PHONY: help setup lint types test format proto docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -30,6 +30,9 @@ test: lint types  ## lint, types, every test that needs no other program
 format: $(STAMP)  ## rewrite the sources in the one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+proto: $(STAMP)  ## generate collector/pb from proto/
+	$(BIN)/python proto/generate.py
 
 docs: $(STAMP)  ## write the pages of docs/ that are made from tables
 	$(BIN)/python -m collector.config.document > docs/configuration.md

@@ -1,0 +1,124 @@
+"""An HTTP server on a socket of ours, in a loop of ours: uvicorn without its signals, with a deadline and a bound on request headers.
+
+Separate from the applications because the OTLP and the admin listener run the same server; and because what uvicorn leaves open (a client
+that sends its header for ever, or one of any size) has to be closed in one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from collector.listen.tls import Certificates
+
+_HEADER_SIZE = 64 << 10
+_TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class HttpServer:
+    """Serve one ASGI application on one bound socket."""
+
+    def __init__(
+        self,
+        application: Any,
+        sock: socket.socket,
+        certificates: Certificates,
+        *,
+        connections: int = 0,
+        header_timeout: float = 10.0,
+        idle_timeout: float = 75.0,
+    ) -> None:
+        host, port = sock.getsockname()[:2]
+        self.host, self.port = str(host), int(port)
+        self._socket = sock
+        protocol = type("Protocol", (_BoundedProtocol,), {"header_timeout": header_timeout})
+        config = uvicorn.Config(
+            application,
+            http=protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=connections or None,
+            timeout_keep_alive=max(1, round(idle_timeout)),
+            timeout_graceful_shutdown=None,
+        )
+        config.load()
+        config.ssl = certificates.http_context()
+        self._server = _Server(config)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Return once the socket is served."""
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]), name=f"http {self.port}")
+        while not self._server.started:
+            if self._task.done():
+                await self._task
+            await asyncio.sleep(0.001)
+
+    async def stop(self, deadline: float) -> None:
+        """Take no new connection, let requests finish, and after `deadline` seconds cut them off. Idempotent, safe without start."""
+        if self._task is None:
+            self._socket.close()
+            return
+        self._server.config.timeout_graceful_shutdown = max(0.1, deadline)  # type: ignore[assignment]  # seconds; a float serves
+        self._server.should_exit = True
+        task, self._task = self._task, None
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(task, deadline + 0.5)
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the service."""
+        yield
+
+
+class _BoundedProtocol(HttpToolsProtocol):
+    header_timeout = 10.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
+        super().connection_made(transport)
+        self._header_size = 0
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._wait_for_header()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._header_came()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._header_timer is None or self.transport.is_closing():
+            return
+        self._header_size += len(data)  # the parser keeps all of a header until it is whole
+        if self._header_size > _HEADER_SIZE:
+            self.transport.write(_TOO_LONG)
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        self._header_size = 0
+        self._wait_for_header()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._header_came()
+        super().on_headers_complete()
+
+    def _wait_for_header(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(self.header_timeout, self.timeout_keep_alive_handler)
+
+    def _header_came(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None

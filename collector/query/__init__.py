@@ -1,0 +1,1 @@
+"""Querying: what the collector found, over gRPC and over HTTP, from the same messages."""
