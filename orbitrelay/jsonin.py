@@ -225,10 +225,10 @@ def _clean(value: Any, path: Path, document: Any) -> Any:
         return value
     if isinstance(value, str):
         return _clean(str.__str__(value), path, document)
-    if isinstance(value, Mapping | list | tuple):
+    if isinstance(value, (list, tuple, Mapping)):
         if len(path) >= MAX_DEPTH:
             raise FaultError(path, f"nesting over {MAX_DEPTH}", document)
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             return [_clean(item, (*path, i), document) for i, item in enumerate(value)]
         made = {}
         for key, item in value.items():

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from .exact import MinusZero, Number, decimal_parts
 from .jsonin import MAX_DEPTH, FaultError, MalformedError, clean, describe, parse, refuse_deep_value, too_deep
@@ -111,8 +111,11 @@ def from_document(document: Mapping[str, Any]) -> HandoffTrace:
         raise TraceError(_fault_message(fault)) from None
 
 
-def iter_traces(stream: BinaryIO) -> Iterator[HandoffTrace]:
+def iter_traces(stream: Iterable[bytes]) -> Iterator[HandoffTrace]:
     """Read a stream of traces, one JSON object a line, holding one in memory at a time. Blank lines are skipped.
+
+    Args:
+        stream: A file open for reading bytes, or anything else that yields lines.
 
     Raises:
         TraceError: A line breaks a rule; the message begins with its number. What came before it has been yielded.

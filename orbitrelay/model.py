@@ -64,6 +64,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
+    """One participant."""
+
     agent_id: str
     role: str
     capabilities: tuple[str, ...] = ()
@@ -82,6 +84,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
+    """One utterance of an agent."""
+
     turn_id: str
     agent_id: str
     tick: int
@@ -96,6 +100,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ContextField:
+    """One named piece of context that a handoff carried."""
+
     name: str
     kind: str
     value: Json
@@ -125,6 +131,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
+    """Control passing from one agent to another."""
+
     handoff_id: str
     source_agent: str
     target_agent: str
