@@ -24,7 +24,10 @@ lint: $(STAMP)  ## ruff: rules and format
 types: $(STAMP)  ## mypy, strict
 	$(BIN)/mypy
 
-test: lint types  ## lint, types, every test that needs no other program
+check-drift: $(STAMP)  ## make the frozen vectors anew and compare
+	$(BIN)/python examples/vectors/make.py --check
+
+test: lint types check-drift  ## lint, types, every test that needs no other program
 	$(BIN)/python -m pytest -q -n 2 -m 'not services and not slow'
 
 format: $(STAMP)  ## rewrite the sources in the one format

@@ -55,7 +55,8 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code."""
-    gc.disable()  # a short life without reference cycles: collecting would only walk the whole trace again and again
+    collecting = gc.isenabled()
+    gc.disable()  # a trace has no reference cycles: collecting would only walk it again and again
     try:
         _run(_parser().parse_args(arguments))
     except SystemExit as done:  # --help
@@ -66,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
         return _complain("interrupted")
+    finally:
+        if collecting:
+            gc.enable()
     return EXIT_DONE
 
 

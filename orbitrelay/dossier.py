@@ -71,7 +71,8 @@ def header(analysis: Analysis) -> Iterator[str]:
     if weakest is not None:
         yield f"| Weakest handoff | {_arrow(weakest.inspection.handoff)}, {_score(weakest)} |"
     yield f"| Relays | {len(scores.handoffs)}: {scores.scored} scored, {scores.unscored} not scored |"
-    yield f"| Agents | {len(trace.agents)}: {_names([agent.agent_id for agent in trace.agents])} |"
+    agents = [f"{code(agent.agent_id)} ({code(agent.role)})" for agent in trace.agents[:NAMES_SHOWN]]
+    yield f"| Agents | {len(trace.agents)}: {_more(agents, len(trace.agents))} |"
     tokens = sum(turn.tokens for turn in trace.turns if turn.tokens is not None)
     unknown = sum(turn.tokens is None for turn in trace.turns)
     aside = f" ({unknown} of the turns without a count)" if unknown else ""
@@ -276,11 +277,11 @@ def _general_notes(analysis: Analysis) -> Iterator[str]:
 
 
 class _Trail:
-    """Where each field was last handed over with a value, as the handoffs of one run pass by."""
+    """Who held which field with a value, and by which handoff it was last seen, as the handoffs of one run pass by."""
 
     def __init__(self) -> None:
         self.last: dict[str, Handoff] = {}
-        self.reached: dict[tuple[str, str], Handoff] = {}
+        self.held: dict[tuple[str, str], Handoff] = {}
 
     def passed(self, handoff: Handoff) -> None:
         if handoff.is_dropped:
@@ -288,16 +289,19 @@ class _Trail:
         for field in handoff.fields:
             if field.seen_in != "history" and not is_empty(field.value):
                 self.last[field.name] = handoff
-                self.reached[handoff.target_agent, field.name] = handoff
+                self.held[handoff.source_agent, field.name] = handoff
+                self.held[handoff.target_agent, field.name] = handoff
 
     def of(self, name: str, handoff: Handoff) -> str:
         """Say where a field that a handoff did not carry was seen before."""
-        reached = self.reached.get((handoff.source_agent, name))
-        if reached is not None:
-            return f"{code(handoff.source_agent)} had it from {code(reached.handoff_id)}, so it was lost there"
+        source = code(handoff.source_agent)
+        held = self.held.get((handoff.source_agent, name))
+        if held is not None:
+            had = "had it from" if held.target_agent == handoff.source_agent else "still handed it over in"
+            return f"{source} {had} {code(held.handoff_id)}, so it was lost there"
         last = self.last.get(name)
         if last is not None:
-            return f"last carried by {_arrow(last)}, it never reached {code(handoff.source_agent)}"
+            return f"last carried by {_arrow(last)}, it never reached {source}"
         return "no earlier handoff carried it"
 
 

@@ -21,6 +21,8 @@ from .text import quoted, visible
 MAX_DEPTH = 100
 """Objects and arrays that may be open at once, the document itself being the first."""
 
+NESTING = f"nesting over {MAX_DEPTH}"
+
 Path = tuple[str | int, ...]
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -39,6 +41,7 @@ _PROBLEMS = (
 )
 _BOM = b"\xef\xbb\xbf"
 _ZERO = frozenset("-0.")
+_DEEP = "7" * (MAX_DIGITS + 7)  # stands in text for what was too deep; an integer that no document may hold itself
 _INTEGER_LIMIT = 10**MAX_DIGITS
 
 
@@ -93,44 +96,61 @@ def parse(data: bytes, first_line: int = 1) -> Any:
     try:
         value = reader.decode(text)
     except json.JSONDecodeError as error:
-        refuse_deep_text(text, first_line, error.pos)
+        _refuse_deep_text(text, first_line, error.pos)
         position, problem = _in_our_words(text, error)
         line, column = _line_and_column(text, position)
         raise MalformedError(first_line + line - 1, column, f"malformed JSON: {problem}") from None
     except RecursionError:
-        refuse_deep_text(text, first_line, len(text))
+        _refuse_deep_text(text, first_line, len(text))
         raise MalformedError(first_line, 1, "the stack has no room left to read it") from None
     if reader.faulty or _SURROGATE_ESCAPE.search(data):
-        refuse_deep_value(value, data, first_line)
-        for path, fault in _faults(value, (), {id(made): key for made, key in reader.twice}):
-            raise FaultError(path, fault, value)
+        refuse_deep(value, data, first_line)
+        _refuse_faults(value, reader)
     return value
 
 
-def refuse_deep_value(value: Any, data: bytes, first_line: int) -> None:
-    """Raise `MalformedError` with its place when a parsed value has over `MAX_DEPTH` levels.
+def refuse_deep(value: Any, data: bytes, first_line: int) -> None:
+    """Raise `FaultError` when a parsed value has over `MAX_DEPTH` levels.
 
-    `parse` leaves that to its caller, who walks the parts of free form anyway; this is for when something else is
-    wrong, as the scanner's own limit on depth differs between interpreters and must not decide which fault is
-    reported.
+    `parse` leaves that to its caller, who walks the parts of free form anyway. When something else is wrong too, this comes
+    first: the scanner's own limit on depth differs between interpreters, and must not decide which fault is reported.
     """
     if too_deep(value, MAX_DEPTH):
         text = data.decode("utf-8-sig")
-        refuse_deep_text(text, first_line, len(text))
+        _refuse_deep_text(text, first_line, len(text))
 
 
-def refuse_deep_text(text: str, first_line: int, end: int) -> None:
-    """Raise `MalformedError` with its place when JSON text opens over `MAX_DEPTH` objects and arrays before `end`."""
+def _refuse_deep_text(text: str, first_line: int, end: int) -> None:
+    """Raise an error when JSON text opens over `MAX_DEPTH` objects and arrays before `end`.
+
+    What is too deep is taken out of the text, however deep it is, and the rest is read for the path to it: `FaultError`. Where
+    the rest is no JSON either, all that is left to name is the place: `MalformedError`.
+    """
     depth = 0
-    for match in _BRACKET.finditer(text, 0, end):
+    pieces: list[str] = []
+    start = 0
+    first = -1
+    for match in _BRACKET.finditer(text):
         mark = match[0]
         if mark in "[{":
             depth += 1
-            if depth > MAX_DEPTH:
-                line, column = _line_and_column(text, match.start())
-                raise MalformedError(first_line + line - 1, column, f"nesting over {MAX_DEPTH}")
+            if depth == MAX_DEPTH + 1:
+                if first < 0:
+                    first = match.start()
+                pieces += text[start : match.start()], _DEEP
         elif mark in "]}":
             depth -= 1
+            if depth == MAX_DEPTH:
+                start = match.end()
+    if not 0 <= first < end:
+        return
+    reader = _Reader()
+    try:
+        value = reader.decode("".join(pieces) + (text[start:] if depth <= MAX_DEPTH else ""))
+    except (json.JSONDecodeError, RecursionError):
+        line, column = _line_and_column(text, first)
+        raise MalformedError(first_line + line - 1, column, NESTING) from None
+    _refuse_faults(value, reader)
 
 
 class _Reader:
@@ -161,6 +181,8 @@ class _Reader:
     def _integer(self, text: str) -> int | _Fault:
         if len(text) < MAX_DIGITS // 2:
             return int(text) if text != "-0" else MINUS_ZERO
+        if text == _DEEP:
+            return self._fault(NESTING)
         if len(text) - (text[0] == "-") > MAX_DIGITS:
             return self._fault(f"is an integer of over {MAX_DIGITS} digits")
         return integer_of(text)
@@ -227,7 +249,7 @@ def _clean(value: Any, path: Path, document: Any) -> Any:
         return _clean(str.__str__(value), path, document)
     if isinstance(value, (list, tuple, Mapping)):
         if len(path) >= MAX_DEPTH:
-            raise FaultError(path, f"nesting over {MAX_DEPTH}", document)
+            raise FaultError(path, NESTING, document)
         if isinstance(value, (list, tuple)):
             return [_clean(item, (*path, i), document) for i, item in enumerate(value)]
         made = {}
@@ -276,6 +298,13 @@ def describe(value: Any) -> str:
     return f"a Python {value.__class__.__name__}"
 
 
+def _refuse_faults(document: Any, reader: _Reader) -> None:
+    """Raise `FaultError` for the first fault of a parsed document, in its order."""
+    twice = {id(made): key for made, key in reader.twice}
+    for path, problem in _faults(document, (), twice):
+        raise FaultError(path, problem, document)
+
+
 def _faults(value: Any, path: Path, twice: dict[int, str]) -> Iterator[tuple[Path, str]]:
     """Walk a parsed document in its order and yield what is wrong, with the path to it."""
     if isinstance(value, str):
@@ -285,7 +314,7 @@ def _faults(value: Any, path: Path, twice: dict[int, str]) -> Iterator[tuple[Pat
         yield path, value.problem
     elif isinstance(value, dict | list):
         if len(path) >= MAX_DEPTH:
-            yield path, f"nesting over {MAX_DEPTH}"
+            yield path, NESTING
         elif isinstance(value, list):
             for i, item in enumerate(value):
                 yield from _faults(item, (*path, i), twice)

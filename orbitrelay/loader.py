@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from .exact import MinusZero, Number, decimal_parts
-from .jsonin import MAX_DEPTH, FaultError, MalformedError, clean, describe, parse, refuse_deep_value, too_deep
+from .jsonin import MAX_DEPTH, NESTING, FaultError, MalformedError, clean, describe, parse, refuse_deep, too_deep
 from .model import (
     ABSENT,
     ACCEPTS,
@@ -136,13 +136,13 @@ def load_contract(data: bytes) -> dict[str, RoleContract]:
     Raises:
         TraceError: It breaks a rule.
     """
-    document = _parse(data, 1, "")
+    document = _parse(data, 1, "", "contract")
     try:
         if not isinstance(document, dict):
-            raise TraceError(f"contract: expected an object, found {describe(document)}")
+            _fail("contract", f"expected an object, found {describe(document)}")
         return _contract(document)
     except TraceError:
-        _refuse_deep(document, data, 1)
+        _refuse_deep(document, data, 1, "", "contract")
         raise
 
 
@@ -156,33 +156,35 @@ def _load(data: bytes, first_line: int, prefix: str) -> HandoffTrace:
     try:
         return _build(document)
     except TraceError as error:
-        _refuse_deep(document, data, first_line)
+        _refuse_deep(document, data, first_line, prefix)
         raise TraceError(f"{prefix}{error}") from None
 
 
-def _parse(data: bytes, first_line: int, prefix: str) -> Any:
+def _parse(data: bytes, first_line: int, prefix: str, root: str = "trace") -> Any:
     try:
         return parse(data, first_line)
     except MalformedError as error:
         raise TraceError(str(error)) from None
     except FaultError as fault:
-        raise TraceError(prefix + _fault_message(fault)) from None
+        raise TraceError(prefix + _fault_message(fault, root)) from None
 
 
-def _refuse_deep(document: Any, data: bytes, first_line: int) -> None:
+def _refuse_deep(document: Any, data: bytes, first_line: int, prefix: str, root: str = "trace") -> None:
     try:
-        refuse_deep_value(document, data, first_line)
-    except MalformedError as error:
-        raise TraceError(str(error)) from None
+        refuse_deep(document, data, first_line)
+    except FaultError as fault:
+        raise TraceError(prefix + _fault_message(fault, root)) from None
 
 
-def _fault_message(fault: FaultError) -> str:
+def _fault_message(fault: FaultError, root: str = "trace") -> str:
     """Name the record that a path of JSON leads into, then the rest of the path as the key."""
     records = ""
     keys = ""
     value = fault.document
     list_key = ""
     for step in fault.path:
+        if keys and fault.problem == NESTING and list_key not in _ID_KEYS:
+            break
         value = value[step]
         if isinstance(step, int):
             if list_key in _ID_KEYS and isinstance(value, Mapping):
@@ -196,7 +198,7 @@ def _fault_message(fault: FaultError) -> str:
             keys += f".{step}" if _PLAIN_KEY.fullmatch(step) else f"[{quoted(step)}]"
         list_key = step if isinstance(step, str) and keys == step else ""
     keys = cut(keys, 2 * MESSAGE_LIMIT)
-    return f"{records or 'trace: '}{keys}{' ' if keys else ''}{fault.problem}"
+    return f"{records or f'{root}: '}{keys}{' ' if keys else ''}{fault.problem}"
 
 
 def _label(identity: Any) -> str:
@@ -408,7 +410,7 @@ def _fields(records: list[Json], i: int, handoff: dict[str, Json], shared: dict[
             _text(document, "kind", record)
             _value(document, "value", record)
         if (value.__class__ is dict or value.__class__ is list) and too_deep(value, MAX_DEPTH - 5):
-            _fail(_field_record(i, handoff, k, document), f"value nesting over {MAX_DEPTH}")
+            _fail(_field_record(i, handoff, k, document), f"value {NESTING}")
         name = shared.setdefault(name, name)
         kind = shared.setdefault(kind, kind)
         names.add(name)
@@ -502,7 +504,7 @@ def _object(document: dict[str, Json], key: str, record: str) -> dict[str, Json]
 def _free_object(document: dict[str, Json], key: str, record: str) -> dict[str, Json]:
     value = _object(document, key, record)
     if too_deep(value, MAX_DEPTH - 1):
-        _fail(record, f"{key} nesting over {MAX_DEPTH}")
+        _fail(record, f"{key} {NESTING}")
     return value
 
 
@@ -521,5 +523,5 @@ def _extra(document: dict[str, Json], known: frozenset[str], record: str, depth:
     extra = {key: value for key, value in document.items() if key not in known}
     for key, value in extra.items():
         if too_deep(value, MAX_DEPTH - depth):
-            _fail(record, f"{quoted(key)} nesting over {MAX_DEPTH}")
+            _fail(record, f"{quoted(key)} {NESTING}")
     return extra
