@@ -15,7 +15,7 @@ MAX_LAYERS = 3
 
 _MAX_LITERAL = 1_000_000
 _REDACTED = re.compile(
-    r"[<\[_*({]{1,2}\s*(?:redacted|masked|filtered|hidden|scrubbed)\b[^\n]{0,60}[>\]_*)}]{1,2}", re.I
+    r"[<\[_*({]{1,3}\s*(?:redacted|masked|filtered|hidden|scrubbed)(?![a-z0-9])[^\n]{0,60}?[>\]_*)}]{1,3}", re.I
 )
 _LABEL = re.compile(
     r"^[ \t>*_#-]{0,6}(?P<label>[^\W\d_][^:\n{}\[\]\"`|=<>]{0,38}?)[*_]{0,2}[ \t]*:[*_]{0,2}(?:[ \t]+(?P<value>.*))?$"
@@ -84,12 +84,7 @@ def labelled(text: str) -> dict[str, str] | None:
         heading = _HEADING.match(line)
         found = heading or _LABEL.match(line)
         label = found.group("label").strip(" *_") if found else ""
-        if (
-            found
-            and label
-            and len(label.split()) <= _MAX_LABEL_WORDS
-            and not label.lower().startswith(("http", "file"))
-        ):
+        if found and label and len(label.split()) <= _MAX_LABEL_WORDS:
             if label in out:
                 return None
             current = out.setdefault(label, [])

@@ -85,7 +85,7 @@ class Edges:
     def _nested(self) -> None:
         """A visit that stands in another's: called by it, through the tool or the transfer span between, where there is one."""
         by_tool = {id(s.tool): s for s in self.signals if s.tool is not None}
-        by_node = {s.node.key: s for s in self.signals if s.tool is None and s.sure}
+        by_node = {s.node.key: s for s in self.signals if s.tool is None and s.sure and s.mode != "return"}
         by_source: dict[int, list[Signal]] = {}
         for signal in self.signals:
             by_source.setdefault(id(signal.source), []).append(signal)
@@ -119,7 +119,7 @@ class Edges:
         """Each visit takes up the latest open request for its agent; a request that names nobody goes to whoever runs next."""
         waiting: dict[tuple[str, str], list[Signal]] = {}
         unnamed: dict[tuple[str, int], list[Signal]] = {}
-        pending = iter([s for s in self.signals if not s.taken_by and not s.failed])
+        pending = iter([s for s in self.signals if not s.taken_by and not s.failed and s.mode != "return"])
         head = next(pending, None)
         for visit in self.visits.all:
             while head is not None and head.start <= visit.start:
@@ -365,20 +365,28 @@ class Edges:
         self.all = [e for e in self.all if id(e) not in gone]
 
     def _returns(self) -> None:
-        """A completed delegation has one return."""
+        """A completed delegation has one return; one that a span states by itself says what it carried, and needs no delegation."""
+        stated: dict[int, Signal] = {id(s.source): s for s in self.signals if s.mode == "return"}
         for edge in [e for e in self.all if e.mode == "delegate" and e.target is not None]:
             target, via = edge.target, edge.via
             assert target is not None
-            if not any(n.span.end_ns for n in target.nodes) or (via is not None and via.fact.failed):
+            said = stated.pop(id(target), None)
+            ended = any(n.span.end_ns for n in target.nodes) and not (via is not None and via.fact.failed)
+            if said is None and not ended:
                 continue
-            answer = via.fact.result if via is not None else None
-            self.all.append(Edge(target, edge.source, "return", edge.evidence, answer=answer, of=edge))
+            answer = said.arguments if said is not None else via.fact.result if via is not None else None
+            evidence = said.evidence if said is not None else edge.evidence
+            self.all.append(Edge(target, edge.source, "return", evidence, said, answer=answer, of=edge))
+        for said in stated.values():
+            back = self._before_named(said.target, said.source)
+            if back is not None and not said.failed:
+                self.all.append(Edge(said.source, back, "return", said.evidence, said, answer=said.arguments))
 
     def _dropped(self) -> None:
         """Requests that nobody took up."""
         visited = {v.key for v in self.visits.all}
         for signal in self.signals:
-            if signal.taken_by or signal.weak or not signal.target:
+            if signal.taken_by or signal.weak or not signal.target or signal.mode == "return":
                 continue
             target = self.visits.names.find(signal.target)
             if not signal.sure:

@@ -1,0 +1,115 @@
+"""Values: JSON in JSON, Python literals, labelled prose, markers, cut text; and that no content raises."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.facts import values
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        (json.dumps(json.dumps(json.dumps({"a": 1}))), {"a": 1}),
+        ("{'a': [1, None, True], 'b': ('x', 2)}", {"a": [1, None, True], "b": ["x", 2]}),
+        ("plain words", "plain words"),
+        ("42", "42"),
+        ("{not json", "{not json"),
+        ("[draft] see below", "[draft] see below"),
+        ("", ""),
+        (7, 7),
+        (None, None),
+    ],
+)
+def test_parse_reads_the_structure_in_a_text(text: Any, value: Any) -> None:
+    assert values.parse(text) == value
+
+
+def test_parse_goes_three_layers_deep_and_no_further() -> None:
+    text: Any = {"a": 1}
+    for _ in range(4):
+        text = json.dumps(text)
+    assert values.parse(text) == json.dumps({"a": 1})
+
+
+@pytest.mark.parametrize("text", ["__REDACTED__", "<REDACTED>", "[REDACTED]", "[redacted by policy]", "***REDACTED***"])
+def test_markers_are_redacted(text: str) -> None:
+    assert values.is_redacted(text)
+
+
+@pytest.mark.parametrize("text", ["", "redacted", "the [REDACTED] part of a sentence", 0, None, "{}"])
+def test_other_values_are_not_redacted(text: Any) -> None:
+    assert not values.is_redacted(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("Goal: ship it\nLimit: 5 ms", {"Goal": "ship it", "Limit": "5 ms"}),
+        (
+            "PLAN\nObjective: limiter\nConstraints:\nAcceptance: 429 with Retry-After",
+            {"Objective": "limiter", "Constraints": "", "Acceptance": "429 with Retry-After"},
+        ),
+        ("## Goal\nship it\n\n## Artifacts\n- a.py\n- b.py", {"Goal": "ship it", "Artifacts": "- a.py\n- b.py"}),
+        ("Files:\n- a.py\n- b.py\nOwner: ann", {"Files": "- a.py\n- b.py", "Owner": "ann"}),
+        ("**Goal:** ship\n**Why:** late", {"Goal": "ship", "Why": "late"}),
+    ],
+)
+def test_labelled_lines_are_read(text: str, fields: dict[str, str]) -> None:
+    assert values.labelled(text) == fields
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Findings: Redis is already used.",
+        "Come at 7:00 or at 8:30.",
+        "see http://a.example/x\nand https://b.example/y",
+        "one sentence\nand another one",
+        "Q: why?\nQ: how?",
+        "",
+    ],
+)
+def test_prose_has_no_labels(text: str) -> None:
+    assert values.labelled(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ('{"a": "b', True),
+        ('{"a": [1, 2', True),
+        ('{"a": 1}', False),
+        ("{'a': 1}", False),
+        ("{brackets} in prose", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_json_that_stops_in_the_middle_is_cut(text: Any, cut: bool) -> None:
+    assert values.looks_cut(text) is cut
+
+
+@given(
+    st.text()
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda c: st.lists(c) | st.dictionaries(st.text(), c)
+    ).map(json.dumps)
+)
+def test_no_text_makes_a_reader_raise(text: str) -> None:
+    values.parse(text)
+    values.labelled(text)
+    values.looks_cut(text)
+    values.is_redacted(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "(" * 100_000, '{"a":' * 50_000, "{'a':" * 5_000 + "1" + "}" * 5_000])
+def test_hostile_nesting_stays_text(text: str) -> None:
+    assert values.parse(text) == text
+    assert values.looks_cut(text) in (True, False)

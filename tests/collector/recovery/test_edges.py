@@ -1,0 +1,256 @@
+"""Edges: the ladder of evidence, shapes of sessions, returns and dropped requests."""
+
+from __future__ import annotations
+
+from tests.collector.spans import Trace, recovered, relays
+
+
+def test_transfer_tool_with_empty_arguments_is_an_explicit_handoff_that_carried_nothing() -> None:
+    t = Trace()
+    root = t.span("invoke_workflow desk", 0, 90)
+    desk = t.agent("front_desk", 1, 20, root, input__value='{"order_id": "A-1"}')
+    t.tool("transfer_to_tracker", 18, 19, desk, arguments={}, result="Transferred.")
+    t.agent("tracker", 25, 80, root, input__value="Transferred.")
+
+    assert relays(recovered(t)) == ["front_desk -> tracker transfer explicit 6 {}"]
+
+
+def test_visits_in_order_under_one_workflow_are_inferred_handoffs() -> None:
+    t = Trace()
+    root = t.span("invoke_workflow build", 0, 90)
+    t.agent("planner", 0, 10, root, output__value='{"plan": "x"}')
+    t.agent("coder", 11, 40, root, input__value='{"plan": "x"}')
+    t.agent("tester", 42, 80, root, input__value='{"plan": "", "note": "n"}')
+
+    assert relays(recovered(t)) == [
+        'planner -> coder transfer inferred 1 {"plan": "x"}',
+        'coder -> tester transfer inferred 2 {"plan": "", "note": "n"}',
+    ]
+
+
+def test_fan_out_and_fan_in_join_every_specialist_and_none_to_its_neighbour() -> None:
+    t = Trace()
+    root = t.span("invoke_workflow w", 0, 90)
+    t.agent("lead", 0, 10, root)
+    t.agent("Route", 12, 30, root)
+    t.agent("Route 2", 13, 40, root)
+    t.agent("weather", 14, 35, root)
+    t.agent("sign-off", 50, 60, root)
+
+    assert [r.split(" transfer")[0] for r in relays(recovered(t))] == [
+        "lead -> Route",
+        "lead -> Route 2",
+        "lead -> weather",
+        "Route -> sign-off",
+        "Route 2 -> sign-off",
+        "weather -> sign-off",
+    ]
+
+
+def test_fan_in_takes_only_the_branches_whose_words_the_target_saw() -> None:
+    t = Trace()
+    root = t.span("invoke_workflow w", 0, 90)
+    t.agent("a", 0, 20, root, output__value="the first branch found the leak")
+    t.agent("b", 1, 22, root, output__value="the second branch found nothing at all")
+    t.agent("c", 30, 40, root, input__value="go on: the first branch found the leak")
+
+    assert [r.split(" transfer")[0] for r in relays(recovered(t))] == ["a -> c"]
+
+
+def test_delegation_by_nesting_has_one_return_with_the_tool_result() -> None:
+    t = Trace()
+    boss = t.agent("boss", 0, 50)
+    tool = t.tool("ask", 10, 40, boss, arguments={"goal": "g"}, result="42 found")
+    t.agent("aide", 12, 35, tool)
+
+    assert relays(recovered(t)) == [
+        'boss -> aide delegate structural 2 {"goal": "g"}',
+        'aide -> boss return structural 5 {"message": "42 found"}',
+    ]
+
+
+def test_delegations_three_deep_return_innermost_first() -> None:
+    t = Trace()
+    a = t.agent("a", 0, 100)
+    b = t.agent("b", 11, 80, t.tool("to_b", 10, 81, a, arguments={"x": 1}, result="rb"))
+    c = t.agent("c", 21, 60, t.tool("to_c", 20, 61, b, arguments={"y": 2}, result="rc"))
+    t.agent("d", 31, 40, t.tool("to_d", 30, 41, c, arguments={"z": 3}, result="rd"))
+
+    assert [r.split(" structural")[0] for r in relays(recovered(t))] == [
+        "a -> b delegate",
+        "b -> c delegate",
+        "c -> d delegate",
+        "d -> c return",
+        "c -> b return",
+        "b -> a return",
+    ]
+
+
+def test_a_crash_in_the_middle_leaves_a_delegation_without_return() -> None:
+    t = Trace()
+    boss = t.agent("boss", 0, None)
+    tool = t.tool("ask", 10, 40, boss, arguments={"goal": "g"})
+    t.agent("aide", 12, None, tool)
+
+    assert [r.split(" structural")[0] for r in relays(recovered(t))] == ["boss -> aide delegate"]
+
+
+def test_target_not_said_is_whoever_runs_next() -> None:
+    t = Trace()
+    root = t.span("Agent workflow", 0, 90)
+    triage = t.span(
+        "triage.agent", 1, 10, root, attributes={"traceloop.span.kind": "agent", "gen_ai.agent.name": "triage"}
+    )
+    t.span(
+        "triage -> unknown.handoff",
+        8,
+        9,
+        triage,
+        attributes={"traceloop.span.kind": "handoff", "gen_ai.handoff.from_agent": "triage"},
+    )
+    t.span("refunds.agent", 12, 40, root, attributes={"traceloop.span.kind": "agent", "gen_ai.agent.name": "refunds"})
+
+    assert relays(recovered(t)) == ["triage -> refunds transfer inferred 3 unrecorded"]
+
+
+def test_request_that_nobody_takes_up_is_dropped_and_declares_its_target() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    t.agent("triage", 0, 5, root)
+    refunds = t.agent("refunds", 6, 40, root)
+    t.tool("transfer_to_legal", 38, 39, refunds, arguments={"case": "R-3"}, result="ok")
+
+    result = recovered(t)
+    assert relays(result) == [
+        "triage -> refunds transfer inferred 1 unrecorded",
+        'refunds -> legal transfer explicit None {"case": "R-3"} dropped',
+    ]
+    assert [a["agent_id"] for a in result.document["agents"]] == ["triage", "refunds", "legal"]
+
+
+def test_tool_named_like_a_transfer_is_plain_when_its_agent_goes_on() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    t.agent("triage", 0, 5, root)
+    clerk = t.agent("clerk", 6, 40, root)
+    t.tool("transfer_to_archive", 10, 11, clerk, arguments={"doc": "d"})
+    t.chat(12, 13, clerk, said="archived")
+
+    assert [r.split(" transfer")[0] for r in relays(recovered(t))] == ["triage -> clerk"]
+
+
+def test_tool_named_like_a_transfer_is_plain_in_a_single_agent_run() -> None:
+    t = Trace()
+    clerk = t.agent("clerk", 0, 40)
+    t.tool("handoff_to_courier", 10, 11, clerk, arguments={"message": "parcel"})
+
+    assert relays(recovered(t)) == []
+
+
+def test_of_two_requests_for_one_agent_the_taken_one_is_the_last() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    lager = t.agent("Lager 1", 0, 40, root)
+    t.tool(
+        "transfer_to_lager_12",
+        10,
+        11,
+        lager,
+        arguments={"menge": 5},
+        result="refused",
+        attributes={"gen_ai.tool.call.id": "a"},
+    )
+    t.tool("transfer_to_lager_12", 20, 21, lager, arguments={"menge": 3}, attributes={"gen_ai.tool.call.id": "b"})
+    t.agent("Lager 12", 25, 60, root)
+
+    assert relays(recovered(t)) == [
+        'Lager 1 -> Lager 12 transfer explicit None {"menge": 5} dropped',
+        'Lager 1 -> Lager 12 transfer explicit 4 {"menge": 3}',
+    ]
+
+
+def test_a_name_that_is_the_prefix_of_another_is_not_it() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    a = t.agent("Ana", 0, 10, root)
+    t.tool("transfer_to_ana_maria", 8, 9, a, arguments={"x": 1})
+    t.agent("Ana María", 12, 30, root)
+
+    assert relays(recovered(t)) == ['Ana -> Ana María transfer explicit 3 {"x": 1}']
+
+
+def test_supervisor_that_runs_again_unasked_was_waiting_for_an_answer() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    boss = t.agent("boss", 0, 10, root)
+    t.tool("transfer_to_coder", 8, 9, boss, arguments={"task": "t"})
+    t.agent("coder", 12, 30, root, output__value="patch written")
+    t.agent("boss", 32, 40, root)
+
+    assert relays(recovered(t)) == [
+        'boss -> coder delegate explicit 4 {"task": "t"}',
+        'coder -> boss return explicit None {"message": "patch written"}',
+    ]
+
+
+def test_loop_of_three_rounds_has_every_edge_once_a_round() -> None:
+    t = Trace()
+    root = t.span("w", 0, 200)
+    for i in range(3):
+        for j, name in enumerate(("plan", "write", "review")):
+            t.agent(name, i * 30 + j * 10, i * 30 + j * 10 + 9, root)
+
+    pairs = [r.split(" transfer")[0] for r in relays(recovered(t))]
+    assert {p: pairs.count(p) for p in pairs} == {"plan -> write": 3, "write -> review": 3, "review -> plan": 2}
+
+
+def test_runs_in_traces_of_their_own_are_joined_by_the_words_that_reappear() -> None:
+    first, second = Trace(number=1), Trace(number=2, start_ms=100)
+    first.chat(1, 9, first.agent("Intake", 0, 10), heard="pain", said='{"urgency": 2, "area": "heart"}')
+    second.chat(1, 9, second.agent("Dr. Ø", 0, 10), heard='{"area": "heart", "urgency": 2}', said="ok")
+
+    result = recovered(first, second)
+    assert relays(result) == ['Intake -> Dr. Ø transfer inferred 90 {"area": "heart", "urgency": 2}']
+    assert {t["run"] for t in result.document["turns"]} == {first.trace_id}
+
+
+def test_turns_of_a_chat_in_traces_of_their_own_are_no_handoffs() -> None:
+    traces = [Trace(number=n, start_ms=n * 100) for n in (1, 2)]
+    for n, t in enumerate(traces):
+        t.chat(
+            1,
+            9,
+            t.agent(f"agent {n}", 0, 10),
+            heard=f"a question of the user, number {n}",
+            said="an answer of some length",
+        )
+
+    assert relays(recovered(*traces)) == []
+
+
+def test_skewed_clock_of_another_process_changes_no_edge_and_costs_only_the_latency() -> None:
+    for shift in (0, -300_000, 300_000):
+        here, there = Trace(service="caller"), Trace(service="remote", start_ms=shift)
+        caller = here.agent("caller", 0, 50)
+        tool = here.tool("delegate_to_remote", 10, 40, caller, arguments={"q": "x"}, result="r")
+        there.spans = []
+        remote = there.agent("remote", 12, 30, tool)
+        there.spans[0] = type(remote)(
+            **{f: getattr(remote, f) for f in remote.__struct_fields__} | {"span_id": "00000000000000ff"}
+        )
+
+        assert relays(recovered(here, there)) == [
+            'caller -> remote delegate explicit None {"q": "x"}',
+            'remote -> caller return explicit None {"message": "r"}',
+        ]
+
+
+def test_self_handoff_needs_an_explicit_request() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    t.agent("Lager", 0, 10, root)
+    again = t.agent("Lager", 12, 20, root)
+    t.tool("transfer_to_lager", 18, 19, again, arguments={"rest": 2})
+    t.agent("Lager", 22, 30, root)
+
+    assert relays(recovered(t)) == ['Lager -> Lager transfer explicit 3 {"rest": 2}']
