@@ -31,7 +31,6 @@ class Carriers:
     without_call: tuple[str, ...] = ("envelope", "state", "input", "output")
     with_call: tuple[str, ...] = ()
     delegate_input: bool = True
-    history: bool = True
     unwrap: Callable[[Any], Any] | None = None
 
 

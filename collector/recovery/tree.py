@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from collector.facts import SpanFacts, ToolCall, Visit
+from collector.facts import ModelCall, SpanFacts, ToolCall, Visit
 from collector.otlp.model import KIND_SERVER
+from collector.recovery import names
 from collector.recovery.records import with_records
 
 SpanKey = tuple[str, str]
@@ -18,13 +19,14 @@ SpanKey = tuple[str, str]
 class Node:
     """One span with the facts of its log records merged in, and where it hangs."""
 
-    __slots__ = ("children", "logs", "order", "parent", "shift", "span")
+    __slots__ = ("children", "logs", "missing_end", "order", "parent", "shift", "span")
 
     def __init__(self, span: SpanFacts) -> None:
         self.span = span
         self.logs: list[SpanFacts] = []
         self.parent: Node | None = None
         self.children: list[Node] = []
+        self.missing_end = 0  # of a span that never came: the latest end of what stands below it
         self.order = 0
         self.shift = 0  # nanoseconds that put a skewed clock's span where its cause says it was
 
@@ -36,7 +38,7 @@ class Node:
     @property
     def end(self) -> int:
         """End on the common clock; the start where the end is not recorded or lies before it (a broken duration counts as none)."""
-        return max(self.span.end_ns, self.span.start_ns) + self.shift
+        return max(self.span.end_ns, self.span.start_ns, self.missing_end) + self.shift
 
     @property
     def clock(self) -> tuple[str, str]:
@@ -111,11 +113,53 @@ class Tree:
         for node in self.nodes.values():
             if node.logs:
                 node.span = with_records(node.span, node.logs)
+        self._stand_for_the_missing()
         self.ordered: list[Node] = []
         self._join()
         self._align_clocks()
         self.runs = Runs()
         self._runs()
+
+    def _stand_for_the_missing(self) -> None:
+        """Where a span's parent never came (a crash, sampling) and the span names the agent that it belongs to, that parent stands as its run.
+
+        It has the missing span's own id, so that the handoffs keep their identity should it still come. A run of that agent that is there and
+        holds the orphans' time is their parent instead.
+        """
+        orphans: dict[SpanKey, list[tuple[str, Node]]] = {}
+        for node in self.nodes.values():
+            missing = (node.span.trace_id, node.span.parent_span_id)
+            if node.span.parent_span_id and missing not in self.nodes:
+                agent = next((f.agent for f in node.span.facts if isinstance(f, (ModelCall, ToolCall)) and f.agent), "")
+                if agent and not names.is_placeholder(agent):
+                    orphans.setdefault(missing, []).append((agent, node))
+        if not orphans:
+            return
+        runs: dict[tuple[str, str], list[Node]] = {}
+        for node in self.nodes.values():
+            for fact in node.span.facts:
+                if isinstance(fact, Visit) and fact.name:
+                    runs.setdefault((node.span.trace_id, names.agent_key(fact.name)), []).append(node)
+        for (trace, span), children in orphans.items():
+            agents = sorted({agent for agent, _node in children})
+            start = min(n.span.start_ns for _agent, n in children)
+            end = max(n.span.end_ns for _agent, n in children)
+            above = [n for n in runs.get((trace, names.agent_key(agents[0])), ()) if n.start <= start and end <= n.end]
+            pattern = children[0][1].span
+            self.nodes[trace, span] = Node(
+                SpanFacts(
+                    trace_id=trace,
+                    span_id=span,
+                    parent_span_id=min(above, key=lambda n: (n.end - n.start, n.key)).span.span_id if above else "",
+                    start_ns=start,
+                    end_ns=0,
+                    service=pattern.service,
+                    instance=pattern.instance,
+                    convention=pattern.convention,
+                    facts=() if above else (Visit(name=agents[0]),),
+                )
+            )
+            self.nodes[trace, span].missing_end = end
 
     def _join(self) -> None:
         nodes = sorted(self.nodes.values(), key=lambda n: (n.start, n.key))

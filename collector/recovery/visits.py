@@ -314,6 +314,7 @@ class Visits:
                     kept.append(visit)
                 else:
                     _join_twin(twin, visit)
+                    self.tree.runs.join(twin.trace_id, visit.trace_id)
                     merged[id(visit)] = twin
         if merged:
             for key, owner in self.owner.items():

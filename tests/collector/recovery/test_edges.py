@@ -254,3 +254,52 @@ def test_self_handoff_needs_an_explicit_request() -> None:
     t.agent("Lager", 22, 30, root)
 
     assert relays(recovered(t)) == ['Lager -> Lager transfer explicit 3 {"rest": 2}']
+
+
+def test_a_crash_that_lost_the_callers_span_leaves_the_caller_in_its_calls() -> None:
+    t = Trace()
+    boss = t.agent("boss", 0, 50)
+    tool = t.tool("ask", 10, 40, boss, arguments={"goal": "g"}, attributes={"gen_ai.agent.name": "boss"})
+    t.agent("aide", 12, 35, tool)
+    whole = recovered(t)
+    t.spans.remove(boss)
+    rest = recovered(t)
+
+    assert relays(rest) == relays(whole)
+    assert [h["handoff_id"] for h in rest.document["handoffs"]] == [h["handoff_id"] for h in whole.document["handoffs"]]
+
+
+def test_an_inner_span_that_was_lost_does_not_make_its_agent_run_twice() -> None:
+    t = Trace()
+    boss = t.agent("boss", 0, 50)
+    cycle = t.span("cycle", 5, 45, boss)
+    tool = t.tool("ask", 10, 40, cycle, arguments={"goal": "g"}, attributes={"gen_ai.agent.name": "boss"})
+    t.agent("aide", 12, 35, tool)
+    t.spans.remove(cycle)
+
+    result = recovered(t)
+    assert [r.split(" structural")[0] for r in relays(result)] == ["boss -> aide delegate", "aide -> boss return"]
+    assert result.visits == 2
+
+
+def test_two_instrumentations_in_traces_of_their_own_give_each_visit_and_handoff_once() -> None:
+    one, two = Trace("openinference.instrumentation.openai_agents", 1), Trace("other", 2)
+    root = one.span("w", 0, 90, attributes={"openinference.span.kind": "AGENT"})
+    kind = {"openinference.span.kind": "AGENT"}
+    a = one.span("A", 1, 20, root, attributes=kind | {"agent.name": "A"})
+    one.span(
+        "handoff to B",
+        18,
+        19,
+        a,
+        attributes={"openinference.span.kind": "TOOL", "input.value": "A", "output.value": "B"},
+    )
+    one.span("B", 22, 60, root, attributes=kind | {"agent.name": "B"})
+    flow = two.span("w", 0, 90)
+    again = two.agent("A", 1.2, 19.9, flow)
+    two.tool("transfer_to_b", 18, 19, again, arguments={"goal": "g"})
+    two.agent("B", 22.1, 59.9, flow)
+
+    result = recovered(one, two)
+    assert relays(result) == ['A -> B transfer explicit 3 {"goal": "g"}']
+    assert result.visits == 2
