@@ -13,25 +13,14 @@ from collector.conventions.base import Carriers, Registry
 from collector.conventions.registry import default_registry
 from collector.facts import Facts, SpanFacts, Visit
 from collector.otlp.model import STATUS_ERROR, Attributes, Batch, LogRecord, Span
+from collector.sessions.keys import KINDS, unquote
 
 OWN_SCOPE = "orbitrelay"
 """Scope of the spans that this collector makes: sent back to it, they feed nothing."""
 
 SESSION_END = "orbitrelay.session.end"
 
-KEY_ATTRIBUTES = {
-    "session.id": "session.id",
-    "gen_ai.conversation.id": "conversation",
-    "traceloop.association.properties.session_id": "association",
-    "langsmith.metadata.session_id": "association",
-    "langsmith.metadata.thread_id": "thread",
-    "traceloop.association.properties.thread_id": "thread",
-    "thread_id": "thread",
-    "group_id": "group",
-    "ag2.network.channel_id": "group",
-}
-"""Attributes that hold a session key -> the kind of key (design section 5.2, highest first: session.id, conversation, association, thread, group)."""
-
+_METADATA = "metadata."
 _DEFAULT_CARRIERS = Carriers()
 
 
@@ -103,24 +92,21 @@ def of_log(record: LogRecord, registry: Registry) -> SpanFacts | None:
 
 
 def session_keys(attributes: Attributes) -> dict[str, str]:
-    """Kind of key -> its value, for every session key that the attributes hold (`metadata` of LangChain runs included)."""
+    """Kind of key -> its value, for every session key that the attributes hold (`metadata` of LangChain runs, a JSON text, included)."""
     out: dict[str, str] = {}
-    for key, kind in KEY_ATTRIBUTES.items():
-        value = attributes.get(key)
-        if value is not None and kind not in out and (text := _key_text(value)):
-            out[kind] = text
-    metadata = attributes.get("metadata")
-    if isinstance(metadata, str) and "thread_id" in metadata and "thread" not in out:
-        value = reading.mapping(metadata).get("thread_id")
-        if value is not None and (text := _key_text(value)):
-            out["thread"] = text
+    inside: dict[str, Any] | None = None
+    for kind in KINDS:
+        for name in kind.attributes:
+            value = attributes.get(name)
+            if value is None and name.startswith(_METADATA):
+                if inside is None:
+                    text = attributes.get("metadata")
+                    inside = reading.mapping(text) if isinstance(text, str) and "_id" in text else {}
+                value = inside.get(name.removeprefix(_METADATA))
+            if value is not None and (text := unquote(value)):
+                out[kind.name] = text
+                break
     return out
-
-
-def _key_text(value: Any) -> str:
-    if isinstance(value, (str, int)) and not isinstance(value, bool):
-        return str(value).strip()
-    return ""
 
 
 def carriers_of(convention: str) -> Carriers:

@@ -37,13 +37,19 @@ class Kind(NamedTuple):
 KINDS: Final[tuple[Kind, ...]] = (
     Kind(SESSION, False, ("session.id",)),
     Kind(CONVERSATION, True, ("gen_ai.conversation.id",)),
-    Kind(ASSOCIATION, False, ("traceloop.association.properties.session_id",)),
+    Kind(ASSOCIATION, False, ("traceloop.association.properties.session_id", "langsmith.metadata.session_id")),
     Kind(
         THREAD,
         True,
-        ("traceloop.association.properties.thread_id", "thread_id", "metadata.thread_id", "langgraph.thread_id"),
+        (
+            "traceloop.association.properties.thread_id",
+            "thread_id",
+            "metadata.thread_id",
+            "langgraph.thread_id",
+            "langsmith.metadata.thread_id",
+        ),
     ),
-    Kind(GROUP, True, ("group_id", "metadata.group_id", "openai.agents.group_id")),
+    Kind(GROUP, True, ("group_id", "metadata.group_id", "openai.agents.group_id", "ag2.network.channel_id")),
     Kind(TRACE, False, ()),
 )
 """Highest precedence first."""
