@@ -59,6 +59,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     `named`: the program must give the name, so it is one even where it reads like another producer's default ("Agent").
     `flat`: the producer shows a callee beside its caller: the tool call in whose time the run lies called it.
     `team`: a group that the producer gives by id, whose runs are one causal run though nothing links their traces.
+    `quotes`: `input` holds in full the words that earlier runs passed to it: it comes from those, and from no other.
     """
 
     name: str = ""
@@ -76,12 +77,14 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     peers: tuple[str, ...] = ()
     came_from: str = ""  # the agent that handed over, where the span itself says so
     called_by: str = ""  # the agent that waits for the answer, where the span itself says so
-    step: int | None = None  # the producer's own order among the runs of one trace
+    step: int | None = None  # the producer's own order among the runs under one parent span
+    after: tuple[str, ...] = ()  # the agents (or other steps) that this run waited for, where the span itself says so
     soft: bool = False
     wraps: bool = False
     named: bool = False
     flat: bool = False
     team: str = ""
+    quotes: bool = False
 
 
 class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="model"):
@@ -145,6 +148,16 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, tag="envelope"):
     content: Content | None = None
 
 
+class Transcript(msgspec.Struct, frozen=True, omit_defaults=True, tag="transcript"):
+    """The span tells what calls a run below it made, in order: the n-th that names an agent is that agent's n-th run there.
+
+    For producers that give a workflow's span the words of the runs in it, and their own spans none.
+    """
+
+    agent: str = ""
+    calls: tuple[ToolCall, ...] = ()
+
+
 class Known(msgspec.Struct, frozen=True, omit_defaults=True, tag="known"):
     """Names that are agents' names, whether they run or not. `ids`: id -> name."""
 
@@ -152,7 +165,7 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True, tag="known"):
     ids: dict[str, str] = {}
 
 
-Fact = Visit | ModelCall | ToolCall | Transfer | Envelope | Known
+Fact = Visit | ModelCall | ToolCall | Transfer | Envelope | Transcript | Known
 
 
 class SpanFacts(msgspec.Struct, frozen=True, omit_defaults=True):

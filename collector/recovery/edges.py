@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collector.facts import Content, Mode
+from collector.facts import Content, Mode, values
 from collector.recovery import names, words
 from collector.recovery.signals import Signal
 from collector.recovery.tree import Node, Tree
@@ -316,7 +316,9 @@ class Edges:
                 if not self._free(visit):
                     continue
                 before = order.before(visit)
-                if len(before) > 1:
+                if any(f.quotes for f in visit.facts) and visit.content("input") is not None:
+                    before = _quoted(group, visit, before)
+                elif len(before) > 1:
                     quoted = {id(v): words.quoted_in(v, visit) for v in before}
                     if any(quoted.values()):
                         before = [v for v in before if quoted[id(v)] is not False]
@@ -437,6 +439,23 @@ class _Ends:
         return [v for v in self.by_end[first:done] if v is not visit] or [
             v for v in self.by_end[:done] if v.start == latest and v is not visit
         ]
+
+
+def _quoted(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]) -> list[AgentVisit]:
+    """Of a run that quotes all that it was given: the earlier runs whose words it quotes, without those that came by way of another of them.
+
+    Words too short to tell an origin count for the runs right before it.
+    """
+    given = visit.content("input")
+    if given is None or values.is_redacted(given.value):
+        return before
+    if values.is_empty(given.value):
+        return []
+    at = bisect_left(group, visit.start, key=lambda v: v.start)
+    earlier = [v for v in group[max(0, at - _LOOK_BACK) : at] if v.end <= visit.start]
+    found = [v for v in earlier if words.quoted_in(v, visit)]
+    direct = [v for v in found if not any(w is not v and words.quoted_in(v, w) for w in found)]
+    return direct or [v for v in before if words.quoted_in(v, visit) is None]
 
 
 class _Steps:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from collector.facts import Content, Known, Message, ModelCall, ToolCall, Usage, Visit
+from collector.facts import Content, Known, Message, ModelCall, ToolCall, Transcript, Usage, Visit
 from collector.recovery import names
 from collector.recovery.tree import Node, Tree
 
@@ -145,6 +145,7 @@ class Visits:
         self._stand_ins()
         self._nest()
         self.all.sort(key=lambda v: (v.start, v.first.key))
+        self._told()
         self.names = names.Directory([v.name for v in self.all] + list(self.known))
 
     # ---- names
@@ -262,7 +263,7 @@ class Visits:
         for visit in self.all:
             idle = not visit.models and not visit.tools
             soft = all(f.soft for f in visit.facts) and not visit.models and not (visit.keys & named)
-            wrapper = any(f.wraps for f in visit.facts) and idle and id(visit) in parents
+            wrapper = all(f.wraps for f in visit.facts) and idle and id(visit) in parents
             if soft or wrapper or not visit.name:
                 gone.add(id(visit))
         if not gone:
@@ -281,6 +282,25 @@ class Visits:
                         tool.visit = heir
                     heir.tools += visit.tools
         self.all = [v for v in self.all if id(v) not in gone]
+
+    def _told(self) -> None:
+        """Calls that the span of a workflow tells of the runs in it become calls of those runs, and name how inner runs were called."""
+        for node in self.tree.ordered:
+            told = [f for f in node.span.facts if isinstance(f, Transcript)]
+            if not told:
+                continue
+            inside = {n.key for n in _below(node)}
+            open_runs = [v for v in self.all if v.first.key in inside and not v.tools]
+            inner: dict[int, list[AgentVisit]] = {}
+            for visit in open_runs:
+                if visit.parent is not None:
+                    inner.setdefault(id(visit.parent), []).append(visit)
+            outer = [v for v in open_runs if v.parent is None or v.parent.first.key not in inside]
+            for transcript in told:
+                run = next((v for v in outer if names.agent_key(transcript.agent) in v.keys), None)
+                if run is not None:
+                    outer.remove(run)
+                    _tell(run, transcript.calls, [v for v in inner.get(id(run), []) if v.via is None])
 
     def _above(self, visit: AgentVisit) -> AgentVisit | None:
         """The visit that this one stands in."""
@@ -364,6 +384,19 @@ class Visits:
                 if up.key in by_node:
                     visit.via = by_node[up.key]
                     break
+
+
+def _tell(run: AgentVisit, calls: Iterable[ToolCall], inner: list[AgentVisit]) -> None:
+    """Give a run its calls; a call that names an agent is how the next inner run of that agent was called."""
+    for call in calls:
+        tool = Tool(run.first, call, run)
+        wanted = names.agent_key(call.target) if call.target and not call.failed else ""
+        called = next((v for v in inner if wanted and wanted in v.keys), None)
+        if called is not None:
+            inner.remove(called)
+            called.via = tool
+            tool.start, tool.end = called.start, called.end
+        run.tools.append(tool)
 
 
 def _below(node: Node) -> Iterable[Node]:

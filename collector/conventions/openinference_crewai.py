@@ -1,0 +1,84 @@
+"""CrewAI as OpenInference's instrumentor shows it (openinference-instrumentation-crewai 1.x), by method wrappers or by CrewAI's events.
+
+An agent at work on a task is an AGENT span with its role in `graph.node.id`; `graph.node.parent_id` is the order of declaration and means
+nothing. A delegation is a TOOL span; by wrappers the coworker has no span of its own, by events it has one below. What a task was given of
+earlier tasks is the `context` in its input, or the end of its prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collector.conventions import crewai_reading as crewai
+from collector.conventions import reading
+from collector.conventions.base import Carriers, Convention
+from collector.facts import Content, Fact, Message, ModelCall, Visit
+from collector.otlp.model import STATUS_ERROR, Span
+
+
+def _facts(span: Span) -> Iterator[Fact]:
+    a = span.attributes
+    kind = a.get("openinference.span.kind")
+    if kind == "AGENT":
+        yield Visit(
+            name=(reading.text(a, "graph.node.id") or span.name.split(".")[0]).strip(),
+            input=_given(reading.content(a, "input.value")),
+            output=_result(reading.content(a, "output.value")),
+            quotes=True,
+        )
+    elif kind == "TOOL":
+        yield crewai.tool(
+            reading.text(a, "tool.name") or span.name.removesuffix(".run"),
+            reading.content(a, "input.value"),
+            reading.content(a, "output.value"),
+            agent=reading.text(a, "tool.agent_role").strip(),
+            failed=span.status_code == STATUS_ERROR,
+        )
+    elif kind == "LLM":
+        yield ModelCall(
+            model=reading.model(a),
+            usage=reading.usage(a),
+            heard=reading.flattened(a, "llm.input_messages"),
+            said=reading.flattened(a, "llm.output_messages") or _called(a.get("output.value")),
+        )
+    elif "crew_agents" in a:
+        yield crewai.crew(a["crew_agents"])
+
+
+def _given(inputs: Content | None) -> Content | None:
+    """What the task was given of others: by wrappers an argument of the wrapped method, by events a part of the prompt."""
+    if inputs is None:
+        return None
+    arguments = reading.mapping(inputs.value)
+    if "context" in arguments or "agent" in arguments:
+        return Content(arguments.get("context") or "", inputs.truncated)
+    given = crewai.task_context(inputs.value)
+    return Content(given.value, inputs.truncated) if given is not None and not _hidden(inputs) else inputs
+
+
+def _hidden(inputs: Content) -> bool:
+    return inputs.value == "__REDACTED__"
+
+
+def _result(outputs: Content | None) -> Content | None:
+    """The text of a task's result."""
+    if outputs is None:
+        return None
+    raw = reading.mapping(outputs.value).get("raw") if '"raw"' in str(outputs.value)[:100_000] else None
+    return Content(raw, outputs.truncated) if isinstance(raw, str) else outputs
+
+
+def _called(output: object) -> tuple[Message, ...] | None:
+    """By events a model's answer that calls tools stands as the bare list of calls."""
+    calls = reading.loads(output)
+    if isinstance(calls, list) and calls and all(isinstance(c, dict) and "function" in c for c in calls):
+        return (Message("assistant", None, "", tuple(reading.call(c) for c in calls)),)
+    return None
+
+
+CONVENTION = Convention(
+    name="openinference.crewai",
+    facts=_facts,
+    scopes=("openinference.instrumentation.crewai",),
+    carriers=Carriers(beside=False, without_call=("output", "input")),
+)
