@@ -37,7 +37,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 
 CONVENTION = Convention(
-    name="traceloop.agno",
+    name="openllmetry.agno",
     facts=_facts,
     scopes=("opentelemetry.instrumentation.agno",),
     carriers=Carriers(beside=False, without_call=("output", "input")),

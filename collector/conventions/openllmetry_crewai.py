@@ -95,7 +95,7 @@ def _task_outputs(text: Any) -> list[_TaskOutput]:
 
 
 CONVENTION = Convention(
-    name="traceloop.crewai",
+    name="openllmetry.crewai",
     facts=_facts,
     scopes=("opentelemetry.instrumentation.crewai",),
     carriers=Carriers(beside=False, without_call=("output", "input"), delegate_input=False),

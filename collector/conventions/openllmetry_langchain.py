@@ -66,7 +66,7 @@ def _inner(attributes: Attributes, *keys: str, inside: tuple[str, ...]) -> Conte
 
 
 CONVENTION = Convention(
-    name="traceloop.langchain",
+    name="openllmetry.langchain",
     facts=_facts,
     scopes=("opentelemetry.instrumentation.langchain",),
     carriers=Carriers(without_call=("envelope", "state"), with_call=("envelope", "state")),
