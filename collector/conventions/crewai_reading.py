@@ -74,5 +74,7 @@ def crew(agents: Any) -> Known:
     listed: Iterable[Any] = reading.loads(agents) if isinstance(agents, str) else agents or ()
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     roles = [str(row["role"]).strip() for row in rows if row.get("role")]
-    ids = {str(row[k]): str(row["role"]).strip() for row in rows for k in ("id", "key") if row.get(k) and row.get("role")}
+    ids = {
+        str(row[k]): str(row["role"]).strip() for row in rows for k in ("id", "key") if row.get(k) and row.get("role")
+    }
     return Known(tuple(roles), ids)

@@ -200,8 +200,12 @@ def generated(value: Any) -> tuple[Message, ...] | None:
 
 def is_control_flow(span_events: Any) -> bool:
     """Whether the exceptions of a span are LangGraph's way to change course (a Command for the graph above, an interrupt)."""
-    kinds = [str(e.attributes.get("exception.type", "")).rpartition(".")[2] for e in span_events if e.name == "exception"]
-    return bool(kinds) and all(k in ("ParentCommand", "GraphInterrupt", "GraphBubbleUp", "NodeInterrupt") for k in kinds)
+    kinds = [
+        str(e.attributes.get("exception.type", "")).rpartition(".")[2] for e in span_events if e.name == "exception"
+    ]
+    return bool(kinds) and all(
+        k in ("ParentCommand", "GraphInterrupt", "GraphBubbleUp", "NodeInterrupt") for k in kinds
+    )
 
 
 def _text(value: Any) -> str:

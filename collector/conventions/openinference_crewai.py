@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from collector.conventions import crewai_reading as crewai
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Content, Fact, Message, ModelCall, Visit
+from collector.facts import Content, Fact, Message, ModelCall, Visit, values
 from collector.otlp.model import STATUS_ERROR, Span
 
 
@@ -52,12 +52,8 @@ def _given(inputs: Content | None) -> Content | None:
     arguments = reading.mapping(inputs.value)
     if "context" in arguments or "agent" in arguments:
         return Content(arguments.get("context") or "", inputs.truncated)
-    given = crewai.task_context(inputs.value)
-    return Content(given.value, inputs.truncated) if given is not None and not _hidden(inputs) else inputs
-
-
-def _hidden(inputs: Content) -> bool:
-    return inputs.value == "__REDACTED__"
+    given = crewai.task_context(inputs.value) if not values.is_redacted(inputs.value) else None
+    return Content(given.value, inputs.truncated) if given is not None else inputs
 
 
 def _result(outputs: Content | None) -> Content | None:

@@ -56,9 +56,7 @@ def _transcripts(text: Any) -> Iterator[Transcript]:
                 if isinstance(raw, dict):
                     call = reading.call(raw)
                     result = Content(answers[call.id]) if call.id in answers else None
-                    calls.append(
-                        crewai.tool(call.name, call.arguments, result, call_id=call.id, runs_target=False)
-                    )
+                    calls.append(crewai.tool(call.name, call.arguments, result, call_id=call.id, runs_target=False))
         yield Transcript(task.agent, tuple(calls))
 
 

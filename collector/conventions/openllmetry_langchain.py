@@ -22,10 +22,15 @@ _TASKS = frozenset({"execute_task", "task", "workflow", "agent", "invoke_workflo
 
 def _facts(span: Span) -> Iterator[Fact]:
     a = span.attributes
-    kind = reading.text(a, "gen_ai.operation.name", "traceloop.span.kind") or ("chat" if "llm.request.type" in a else "")
+    kind = reading.text(a, "gen_ai.operation.name", "traceloop.span.kind") or (
+        "chat" if "llm.request.type" in a else ""
+    )
     at = langgraph.place({k.removeprefix(_PROPERTY): v for k, v in a.items() if k.startswith(_PROPERTY)})
     if kind == "goto":
-        wanted = [reading.text(a, "langgraph.command.goto_node"), *reading.strings(a.get("langgraph.command.goto_nodes"))]
+        wanted = [
+            reading.text(a, "langgraph.command.goto_node"),
+            *reading.strings(a.get("langgraph.command.goto_nodes")),
+        ]
         for target in dict.fromkeys(wanted):
             if target and not target.startswith("__"):
                 yield Transfer(target=target, mode="", weak=True)
