@@ -283,11 +283,7 @@ H_EXPORT_WAITING = _health("export.waiting", "gauge", "{entry}", "Outbox entries
 H_EXPORT_WAITING_SIZE = _health("export.waiting.size", "gauge", "By", "Bytes waiting in the outbox.", DESTINATION)
 H_FORWARD_HELD = _health("forward.held", "gauge", "By", "Bytes of original spans held back for annotation.")
 H_FORWARD_EARLY = _health(
-    "forward.unannotated",
-    "counter",
-    "{handoff}",
-    "Handoffs whose original span had gone before they were known.",
-    REASON,
+    "forward.unannotated", "counter", "{handoff}", "Verdicts whose original span had gone before they were known."
 )
 
 STORED_INSTRUMENTS: dict[str, Instrument] = {name: each for name, each in INSTRUMENTS.items() if each.stored}

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceResponse,
+)
+
+from collector.config.options import Destination
+from collector.emit.downstream import RefusedError, RetryableError, Sent, make_sink, retry_after
+from tests.collector.emit.receiver import Answer, Receiver, free_port, grpc_receiver, http_receiver
+
+SERVERS: dict[str, Callable[..., AbstractContextManager[int]]] = {"grpc": grpc_receiver, "http": http_receiver}
+PATHS = {
+    "grpc": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    "http": "/v1/traces",
+}
+Code = grpc.StatusCode
+
+
+def send(destination: Destination, payload: bytes = b"\x0a\x00", kind: str = "traces") -> Sent:
+    async def once() -> Sent:
+        sink = make_sink(destination)
+        try:
+            return await sink.send(kind, payload)
+        finally:
+            await sink.stop()
+
+    return asyncio.run(once())
+
+
+@pytest.fixture(params=["grpc", "http"])
+def protocol(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def receiver() -> Receiver:
+    return Receiver()
+
+
+@pytest.fixture
+def destination(protocol: Any, receiver: Receiver) -> Iterator[Destination]:
+    with SERVERS[protocol](receiver) as port:
+        yield Destination(endpoint=f"http://127.0.0.1:{port}", protocol=protocol, headers={"X-Team": "a"})
+
+
+def test_a_request_arrives_as_it_was_with_headers_token_and_path(
+    destination: Destination, receiver: Receiver, protocol: str, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("s3cret\n")
+    with_token = Destination(
+        endpoint=destination.endpoint, protocol=destination.protocol, headers={"X-Team": "a"},
+        token_file=str(tmp_path / "token"),
+    )  # fmt: skip
+    assert send(with_token, b"\x0a\x00" * 1000) == Sent()
+    (got,) = receiver.got
+    assert (got.path, got.body) == (PATHS[protocol], b"\x0a\x00" * 1000)
+    assert got.headers["x-team"] == "a"
+    assert got.headers["authorization"] == "Bearer s3cret"
+    if protocol == "http":
+        assert (got.headers["content-type"], got.headers["content-encoding"]) == ("application/x-protobuf", "gzip")
+
+
+def test_a_partial_success_is_a_success_that_says_how_many_were_not_taken(
+    destination: Destination, receiver: Receiver
+) -> None:
+    partial = ExportTracePartialSuccess(rejected_spans=3, error_message="bad\nids")
+    receiver.answers = [Answer(body=ExportTraceServiceResponse(partial_success=partial).SerializeToString())]
+    assert send(destination) == Sent(3, "bad\ufffdids")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(429, after=7), ("retry", "429", 7.0)),
+        (Answer(503, Status(message="busy").SerializeToString()), ("retry", "503", 0.0)),
+        (Answer(502), ("retry", "502", 0.0)),
+        (Answer(504), ("retry", "504", 0.0)),
+        (Answer(503, after=10**9), ("retry", "503", 3600.0)),
+        (Answer(400), ("refused", "400", 0.0)),
+        (Answer(401), ("refused", "401", 0.0)),
+        (Answer(413), ("refused", "413", 0.0)),
+        (Answer(500), ("refused", "500", 0.0)),
+        (Answer(302), ("refused", "302", 0.0)),
+    ],
+)
+def test_http_answers_mean_what_the_specification_says(
+    answer: Answer, expected: tuple[str, str, float], receiver: Receiver
+) -> None:
+    receiver.answers = [answer]
+    with http_receiver(receiver) as port:
+        assert outcome(Destination(endpoint=f"http://127.0.0.1:{port}", protocol="http")) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(Code.UNAVAILABLE), ("retry", "unavailable", 0.0)),
+        (Answer(Code.UNAVAILABLE, after=1.5), ("retry", "unavailable", 1.5)),
+        (Answer(Code.RESOURCE_EXHAUSTED, after=2), ("retry", "resource_exhausted", 2.0)),
+        (Answer(Code.RESOURCE_EXHAUSTED), ("refused", "resource_exhausted", 0.0)),
+        (Answer(Code.ABORTED), ("retry", "aborted", 0.0)),
+        (Answer(Code.OUT_OF_RANGE), ("retry", "out_of_range", 0.0)),
+        (Answer(Code.DATA_LOSS), ("retry", "data_loss", 0.0)),
+        (Answer(Code.CANCELLED), ("retry", "cancelled", 0.0)),
+        (Answer(Code.DEADLINE_EXCEEDED), ("retry", "deadline_exceeded", 0.0)),
+        (Answer(Code.INVALID_ARGUMENT), ("refused", "invalid_argument", 0.0)),
+        (Answer(Code.UNAUTHENTICATED), ("refused", "unauthenticated", 0.0)),
+        (Answer(Code.UNIMPLEMENTED), ("refused", "unimplemented", 0.0)),
+        (Answer(Code.INTERNAL), ("refused", "internal", 0.0)),
+    ],
+)
+def test_grpc_answers_mean_what_the_specification_says(
+    answer: Answer, expected: tuple[str, str, float], receiver: Receiver
+) -> None:
+    receiver.answers = [answer]
+    with grpc_receiver(receiver) as port:
+        assert outcome(Destination(endpoint=f"127.0.0.1:{port}")) == expected
+
+
+def outcome(destination: Destination) -> tuple[str, str, float]:
+    try:
+        send(destination)
+    except RetryableError as error:
+        return ("retry", error.reason, error.after_s)
+    except RefusedError as error:
+        return ("refused", error.reason, 0.0)
+    return ("sent", "", 0.0)
+
+
+def test_nobody_listening_is_retryable(protocol: Any) -> None:
+    gone = Destination(endpoint=f"http://127.0.0.1:{free_port()}", protocol=protocol, timeout=2.0)
+    kind, reason, _ = outcome(gone)
+    assert (kind, reason) == ("retry", "unavailable" if protocol == "grpc" else "connection")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        (formatdate(time.time() + 60, usegmt=True), 50, 60),
+        (formatdate(time.time() - 60, usegmt=True), 0, 0),
+        ("7", 7, 7),
+        ("-5", 0, 0),
+        ("soon", 0, 0),
+        (None, 0, 0),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_a_date(value: str | None, low: float, high: float) -> None:
+    assert low <= retry_after(value) <= high
+
+
+def test_an_unreadable_token_file_is_retryable_and_its_content_unsaid(tmp_path: Path, protocol: Any) -> None:
+    missing = Destination(endpoint="http://127.0.0.1:1", protocol=protocol, token_file=str(tmp_path / "none"))
+    assert outcome(missing) == ("retry", "token", 0.0)
+
+
+def test_an_endpoint_that_has_the_signals_path_keeps_it(receiver: Receiver) -> None:
+    with http_receiver(receiver) as port:
+        send(Destination(endpoint=f"http://127.0.0.1:{port}/otlp/v1/logs", protocol="http"), kind="logs")
+        send(Destination(endpoint=f"http://127.0.0.1:{port}/otlp/", protocol="http"), kind="metrics")
+    assert [got.path for got in receiver.got] == ["/otlp/v1/logs", "/otlp/v1/metrics"]

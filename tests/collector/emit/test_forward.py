@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from opentelemetry.sdk.metrics.export import Gauge, Sum
+
+from collector.emit.forward import Annotated, AsReceived, make_forwarder, metrics_entry
+from collector.emit.health import Health
+from collector.otlp.model import Batch
+from collector.report import OutboxEntry, Position, Record
+from tests.collector.emit.samples import START, TRACE_1, TRACE_2, report, row
+
+SECOND = 1_000_000_000
+BOTH = {TRACE_1, TRACE_2}
+ORIGIN = "00f067aa0ba902b7"
+UNKNOWN_FIELD = b"\xfa\x3e\x05hello"  # field 1007, of no known message
+
+
+def span(trace_id: str, span_id: str, name: str = "x") -> Span:
+    return Span(
+        trace_id=bytes.fromhex(trace_id), span_id=bytes.fromhex(span_id), name=name, end_time_unix_nano=START + SECOND
+    )
+
+
+def request(*spans: Span) -> ExportTraceServiceRequest:
+    scope = ScopeSpans(scope=InstrumentationScope(name="lib"), schema_url="u", spans=spans)
+    return ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(resource=Resource(dropped_attributes_count=1), scope_spans=[scope])]
+    )
+
+
+def record(body: bytes, offset: int = 0, seconds: int = 0) -> Record:
+    return Record("traces", "protobuf", body, START + seconds * SECOND, position=Position(1, offset))
+
+
+def names(entries: Sequence[OutboxEntry]) -> list[tuple[str, list[str]]]:
+    """Entry ids, and the spans in each with the events on them."""
+    return [
+        (
+            entry.id,
+            [
+                f"{each.name}{[event.name.rpartition('.')[2] for event in each.events] or ''}"
+                for resource in ExportTraceServiceRequest.FromString(entry.payload).resource_spans
+                for scope in resource.scope_spans
+                for each in scope.spans
+            ],
+        )
+        for entry in entries
+    ]
+
+
+@pytest.fixture
+def health() -> Iterator[Health]:
+    made = Health()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def annotated(health: Health) -> Annotated:
+    return Annotated(("traces", "logs"), health)
+
+
+def reading(health: Health, name: str) -> int | float:
+    for metric in health.metrics():
+        if metric.name == f"orbitrelay.collector.{name}" and isinstance(metric.data, Sum | Gauge):
+            return sum(point.value for point in metric.data.data_points)
+    return 0
+
+
+def test_as_received_passes_the_very_bytes_on_at_once() -> None:
+    forwarder = AsReceived(("traces", "logs"))
+    body = request(span(TRACE_1, ORIGIN)).SerializeToString() + UNKNOWN_FIELD
+    for replay in (False, True):
+        assert forwarder.on_record(record(body, 64), Batch(), BOTH, replay) == [
+            OutboxEntry("forward/1/64", "traces", "traces", body)
+        ]
+    assert forwarder.held_from() is None
+    assert (forwarder.on_report(report()), forwarder.on_tick(1 << 62), forwarder.on_discarded([TRACE_1])) == (
+        (),
+        (),
+        (),
+    )
+
+
+def test_a_request_that_came_as_json_goes_on_as_protobuf_whole() -> None:
+    body = json.dumps(
+        {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": TRACE_1, "spanId": ORIGIN, "flags": 1}]}]}]}
+    ).encode()
+    (entry,) = AsReceived(("traces",)).on_record(Record("traces", "json", body, 0), Batch(), (), False)
+    sent = ExportTraceServiceRequest.FromString(entry.payload).resource_spans[0].scope_spans[0].spans[0]
+    assert (sent.trace_id.hex(), sent.span_id.hex(), sent.flags) == (TRACE_1, ORIGIN, 1)
+
+
+def test_logs_go_on_as_they_came_and_nothing_goes_where_nothing_is_configured(annotated: Annotated) -> None:
+    body = ExportLogsServiceRequest().SerializeToString()
+    logs = Record("logs", "protobuf", body, 0)
+    expected = [OutboxEntry("forward/0/0", "logs", "logs", body)]
+    assert annotated.on_record(logs, Batch(), BOTH, False) == expected
+    assert AsReceived(("traces", "logs")).on_record(logs, Batch(), BOTH, False) == expected
+    assert AsReceived(("traces",)).on_record(logs, Batch(), BOTH, False) == ()
+
+
+def test_traces_without_an_agent_go_on_at_once_and_the_others_wait_for_their_report(
+    annotated: Annotated, health: Health
+) -> None:
+    body = request(
+        span(TRACE_2, "b7ad6b7169203331", "plain"), span(TRACE_1, ORIGIN, "call"), span(TRACE_1, "01" * 8, "other")
+    )
+    out = annotated.on_record(record(body.SerializeToString(), 10), Batch(), {TRACE_1}, False)
+    assert names(out) == [(f"forward/1/10/{TRACE_2}", ["plain"])]
+    assert annotated.held_from() == Position(1, 10)
+    assert reading(health, "forward.held") > 0
+    assert names(annotated.on_report(report())) == [
+        (f"forward/1/10/{TRACE_1}", ["call['completeness', 'bottleneck']", "other"])
+    ]
+    assert annotated.held_from() is None
+    assert reading(health, "forward.held") == 0
+    assert names(annotated.on_report(report(revision=2))) == []
+    assert reading(health, "forward.unannotated") == 1
+
+
+def test_annotation_only_adds_events_at_the_spans_end(annotated: Annotated) -> None:
+    made = request(span(TRACE_1, ORIGIN))
+    body = made.SerializeToString() + UNKNOWN_FIELD
+    annotated.on_record(record(body), Batch(), BOTH, False)
+    (entry,) = annotated.on_report(report())
+    sent = ExportTraceServiceRequest.FromString(entry.payload)
+    events = sent.resource_spans[0].scope_spans[0].spans[0].events
+    assert [(event.name, event.time_unix_nano) for event in events] == [
+        ("orbitrelay.handoff.completeness", START + SECOND),
+        ("orbitrelay.bottleneck", START + SECOND),
+    ]
+    del events[:]
+    assert sent.SerializeToString() == body
+
+
+def test_a_trace_that_is_cut_out_of_a_request_keeps_its_resource_and_scope(annotated: Annotated) -> None:
+    body = request(span(TRACE_1, ORIGIN), span(TRACE_2, "02" * 8)).SerializeToString()
+    (plain,) = annotated.on_record(record(body), Batch(), {TRACE_1}, False)
+    (held,) = annotated.on_report(report())
+    for entry, trace_id in ((plain, TRACE_2), (held, TRACE_1)):
+        (resource,) = ExportTraceServiceRequest.FromString(entry.payload).resource_spans
+        (scope,) = resource.scope_spans
+        assert (resource.resource.dropped_attributes_count, scope.scope.name, scope.schema_url) == (1, "lib", "u")
+        assert [each.trace_id.hex() for each in scope.spans] == [trace_id]
+
+
+def test_what_is_held_goes_after_thirty_seconds_without_its_verdict_which_is_counted(
+    annotated: Annotated, health: Health
+) -> None:
+    body = request(span(TRACE_1, ORIGIN)).SerializeToString()
+    annotated.on_record(record(body, 0, seconds=0), Batch(), BOTH, False)
+    annotated.on_record(record(body, 50, seconds=10), Batch(), BOTH, False)
+    assert annotated.on_tick(START + 30 * SECOND - 1) == []
+    assert names(annotated.on_tick(START + 30 * SECOND)) == [(f"forward/1/0/{TRACE_1}", ["x"])]
+    assert annotated.held_from() == Position(1, 50)
+    assert names(annotated.on_tick(START + 40 * SECOND)) == [(f"forward/1/50/{TRACE_1}", ["x"])]
+    assert annotated.on_report(report()) == []
+    assert reading(health, "forward.unannotated") == 1
+
+
+def test_several_handoffs_of_one_span_all_stand_on_it(annotated: Annotated) -> None:
+    annotated.on_record(record(request(span(TRACE_1, ORIGIN)).SerializeToString()), Batch(), BOTH, False)
+    made = report(row("h1"), row("h2"), bottlenecks=())
+    assert names(annotated.on_report(made))[0][1] == ["x['completeness', 'completeness']"]
+
+
+def test_discarded_traces_go_on(annotated: Annotated) -> None:
+    annotated.on_record(record(request(span(TRACE_1, ORIGIN)).SerializeToString()), Batch(), BOTH, False)
+    assert names(annotated.on_discarded([TRACE_2, TRACE_1])) == [(f"forward/1/0/{TRACE_1}", ["x"])]
+
+
+def test_beyond_the_bound_the_oldest_held_go_first(health: Health) -> None:
+    body = request(span(TRACE_1, ORIGIN, "n" * 1000)).SerializeToString()
+    annotated = Annotated(("traces",), health, max_bytes=2500)
+    out = [annotated.on_record(record(body, offset), Batch(), BOTH, False) for offset in range(4)]
+    assert [[entry.id for entry in entries] for entries in out] == [
+        [],
+        [],
+        [f"forward/1/0/{TRACE_1}"],
+        [f"forward/1/1/{TRACE_1}"],
+    ]
+
+
+def test_a_replay_holds_the_same_again_under_the_same_ids(health: Health) -> None:
+    body = request(span(TRACE_1, ORIGIN), span(TRACE_2, "02" * 8)).SerializeToString()
+    before, after = Annotated(("traces",), health), Annotated(("traces",), health)
+    first = before.on_record(record(body), Batch(), {TRACE_1}, False)
+    again = after.on_record(record(body), Batch(), BOTH, True)  # the other trace has got an agent since
+    assert again == []
+    ids = {entry.id for entry in (*first, *before.on_report(report()))}
+    assert ids == {entry.id for entry in (*after.on_report(report()), *after.on_discarded([TRACE_2]))}
+
+
+def test_the_mode_picks_the_forwarder(health: Health) -> None:
+    assert make_forwarder("off", ("traces",), health) is None
+    assert make_forwarder("annotated", (), health) is None
+    assert isinstance(make_forwarder("as_received", ("traces",), health), AsReceived)
+    assert isinstance(make_forwarder("annotated", ("traces",), health), Annotated)
+
+
+def test_metrics_are_passed_on_in_protobuf() -> None:
+    assert metrics_entry(b"\x0a\x00", "protobuf", "m1") == OutboxEntry("m1", "metrics", "metrics", b"\x0a\x00")
+    assert metrics_entry(b'{"resourceMetrics":[{}]}', "json", "m1").payload == b"\x0a\x00"
