@@ -1,0 +1,1 @@
+"""Receiving: OTLP over gRPC and over HTTP, one accept path behind both."""

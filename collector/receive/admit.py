@@ -1,0 +1,225 @@
+"""Admission: the one accept path of both protocols, from the bytes of a request to its acknowledgement.
+
+Separate from the servers so that gRPC and HTTP cannot differ in what they accept, and from the engine so that what reaches the journal has
+been checked, bounded and redacted.
+
+Rules:
+- a request is acknowledged only after the engine has accepted it;
+- what can be refused is refused before the engine sees it; a bad span costs only itself and is reported as a partial success;
+- every byte being admitted is counted, and the bounds are on what is held, so memory follows the limits and not the senders.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal, NamedTuple, Protocol
+
+from collector.config.options import Limits
+from collector.otlp import json as otlp_json
+from collector.otlp import protobuf as otlp_protobuf
+from collector.otlp.errors import MalformedError
+from collector.otlp.heads import Heads
+from collector.otlp.response import Encoding, Signal, rejection_message
+from collector.receive.answers import Answer, RefusedError
+from collector.receive.inflate import ENCODINGS, InflateError, TooLargeError, inflate
+from collector.receive.redact import Redactor
+
+_OFF_LOOP = 256 << 10  # a body of this size takes milliseconds to read: other senders must not wait for it
+_READERS: dict[tuple[str, str], Callable[[bytes], Heads]] = {
+    ("traces", "protobuf"): otlp_protobuf.read_heads,
+    ("traces", "json"): otlp_json.read_heads,
+    ("logs", "protobuf"): otlp_protobuf.read_log_heads,
+    ("logs", "json"): otlp_json.read_log_heads,
+}
+_log = logging.getLogger("collector.receive")
+
+
+Transport = Literal["grpc", "http"]
+
+
+class Receipt(NamedTuple):
+    """What an accepted request is answered: how many of its spans or records were rejected, and why the first ones were."""
+
+    rejected: int = 0
+    message: str = ""
+
+
+class Request(NamedTuple):
+    """One request as it came. `compression` is a content encoding that is still on the body, "" for none."""
+
+    transport: Transport
+    signal: Signal
+    encoding: Encoding
+    body: bytes
+    compression: str = ""
+
+
+class _Prepared(NamedTuple):
+    encoding: Encoding
+    body: bytes
+    heads: Heads
+
+
+class Meter(Protocol):
+    """Counts what is received (`orbitrelay.collector.*`)."""
+
+    def received(self, transport: Transport, signal: Signal, size: int, accepted: int, rejected: int) -> None:
+        """A request of `size` bytes, uncompressed, was accepted: so many spans or records, and so many rejected."""
+
+    def refused(self, transport: Transport, signal: str, reason: str) -> None:
+        """A request was refused. `signal` is "none" where it was not for any."""
+
+
+Accept = Callable[[Signal, Encoding, bytes], Awaitable[None]]
+"""Takes traces or logs; returns when they are kept. Raises `RefusedError` (retryable)."""
+PassOn = Callable[[Encoding, bytes], Awaitable[None]]
+"""Takes metrics for the downstream that wants them; returns when they are kept. Raises `RefusedError`."""
+
+
+class Admission:
+    """The accept path. `pass_on` is None where nothing downstream takes metrics."""
+
+    def __init__(
+        self, *, accept: Accept, pass_on: PassOn | None, limits: Limits, redactor: Redactor, meter: Meter
+    ) -> None:
+        self._accept = accept
+        self._pass_on = pass_on
+        self._limits = limits
+        self._meter = meter
+        self._requests = 0
+        self._bytes = 0
+        self._lock = threading.Lock()  # a slot grows on the thread that decompresses
+        self._open = True
+        self.redactor = redactor
+        """Replaced as a whole when the patterns are reloaded."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in force."""
+        return self._limits
+
+    def close(self) -> None:
+        """Refuse whatever comes from now on; what is being admitted goes on."""
+        self._open = False
+
+    @contextmanager
+    def slot(self, size: int) -> Iterator[Slot]:
+        """Room for one request of `size` bytes so far; more is asked for with `Slot.grow`. Raises `RefusedError`."""
+        if not self._open:
+            raise RefusedError(Answer.OVERLOADED, "the collector is stopping", "stopping")
+        if self._requests >= self._limits.in_flight:
+            raise RefusedError(
+                Answer.BUSY, f"expected at most {self._limits.in_flight} requests at one time, found more"
+            )
+        slot = Slot(self)
+        self._requests += 1
+        try:
+            slot.grow(size)
+            yield slot
+        finally:
+            self._requests -= 1
+            with self._lock:
+                self._bytes -= slot.size
+
+    async def admit(self, request: Request, slot: Slot) -> Receipt:
+        """Accept one request and say what of it was rejected. Raises `RefusedError`."""
+        if request.signal == "metrics":
+            return await self._metrics(request, slot)
+        if len(request.body) >= (_OFF_LOOP // 8 if request.compression else _OFF_LOOP):
+            prepared = await asyncio.to_thread(self._prepare, request, slot)
+        else:
+            prepared = self._prepare(request, slot)
+        rejections = prepared.heads.rejections
+        accepted = len(prepared.heads)
+        if accepted:
+            await self._keep(self._accept(request.signal, prepared.encoding, prepared.body))
+        self._meter.received(request.transport, request.signal, len(prepared.body), accepted, len(rejections))
+        return Receipt(len(rejections), rejection_message(rejections)) if rejections else _WHOLE
+
+    def count_refusal(self, transport: Transport, signal: str, refusal: RefusedError) -> None:
+        """Count a request that was refused, here or by a server."""
+        self._meter.refused(transport, signal, refusal.reason)
+
+    def _prepare(self, request: Request, slot: Slot) -> _Prepared:
+        body = self._plain(request, slot)
+        try:
+            heads = _READERS[request.signal, request.encoding](body)
+            if self.redactor and len(heads):
+                redact = self.redactor.traces if request.signal == "traces" else self.redactor.logs
+                return _Prepared("protobuf", redact(request.encoding, body), heads)
+        except MalformedError as error:
+            raise RefusedError(Answer.MALFORMED, str(error)) from error
+        return _Prepared(request.encoding, body, heads)
+
+    async def _metrics(self, request: Request, slot: Slot) -> Receipt:
+        if self._pass_on is None:
+            raise RefusedError(
+                Answer.NOT_FOUND,
+                "metrics are not taken: no downstream for them is configured (export.metrics.endpoint)",
+            )
+        body = self._plain(request, slot)
+        try:
+            body = self.redactor.metrics(request.encoding, body) if self.redactor else body
+        except ValueError as error:
+            raise RefusedError(Answer.MALFORMED, f"expected an OTLP metrics request, found {error}") from error
+        await self._keep(self._pass_on(request.encoding, body))
+        self._meter.received(request.transport, "metrics", len(body), 0, 0)
+        return _WHOLE
+
+    def _plain(self, request: Request, slot: Slot) -> bytes:
+        if not request.compression:
+            return request.body
+        try:
+            body = inflate(request.body, request.compression, self._limits.decompressed_size)
+        except TooLargeError as error:
+            raise RefusedError(Answer.TOO_LARGE, f"{error} (limits.decompressed_size)") from error
+        except InflateError as error:
+            raise RefusedError(Answer.MALFORMED, str(error)) from error
+        slot.grow(len(body))
+        return body
+
+    async def _keep(self, keeping: Awaitable[None]) -> None:
+        try:
+            await keeping
+        except RefusedError:
+            raise
+        except Exception as error:
+            _log.exception("a request could not be kept")
+            raise RefusedError(Answer.OVERLOADED, "the collector failed to keep the request", "failed", 5.0) from error
+
+
+class Slot:
+    """The room that one request takes while it is being admitted."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self.size = 0
+
+    def grow(self, size: int) -> None:
+        """Take `size` bytes more. Raises `RefusedError` where there is no room."""
+        admission = self._admission
+        room = admission._limits.in_flight_size
+        with admission._lock:
+            if room and admission._bytes and admission._bytes + size > room:
+                raise RefusedError(Answer.BUSY, f"expected at most {room} bytes of requests at one time, found more")
+            admission._bytes += size
+            self.size += size
+
+
+_WHOLE = Receipt()
+
+
+def content_encoding(value: str) -> str:
+    """The one encoding of a content-encoding header, "" for none. Raises `RefusedError`."""
+    name = value.strip().lower()
+    if name in {"", "identity"}:
+        return ""
+    if name not in ENCODINGS:
+        raise RefusedError(
+            Answer.MEDIA, f"expected content-encoding gzip, deflate, zstd or identity, found {value[:80]!r}"
+        )
+    return name
