@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collector.conventions import reading
-from collector.conventions.base import Convention
+from collector.conventions.base import Carriers, Convention
 from collector.facts import Content, Fact, Message, ModelCall, ToolCall, Transfer, Visit
 from collector.otlp.model import STATUS_ERROR, Attributes, Span
 
@@ -64,4 +64,9 @@ def _speaks(event: object) -> bool:
     )
 
 
-CONVENTION = Convention(name="logfire.openai-agents", facts=_facts, scopes=("logfire.openai_agents",))
+CONVENTION = Convention(
+    name="logfire.openai-agents",
+    facts=_facts,
+    scopes=("logfire.openai_agents",),
+    carriers=Carriers(without_call=("output",)),
+)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collector.conventions import reading
-from collector.conventions.base import Convention
+from collector.conventions.base import Carriers, Convention
 from collector.facts import Fact, ModelCall, ToolCall, Transfer, Visit
 from collector.otlp.model import STATUS_ERROR, Span
 
@@ -51,5 +51,8 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 
 CONVENTION = Convention(
-    name="openinference.openai-agents", facts=_facts, scopes=("openinference.instrumentation.openai_agents",)
+    name="openinference.openai-agents",
+    facts=_facts,
+    scopes=("openinference.instrumentation.openai_agents",),
+    carriers=Carriers(without_call=("output",)),
 )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from collector.conventions import reading
-from collector.conventions.base import Convention
+from collector.conventions.base import Carriers, Convention
 from collector.conventions.genai import facts as genai_facts
 from collector.facts import Fact, ToolCall, Transfer, Visit
 from collector.otlp.model import Span
@@ -46,4 +46,6 @@ def _marks(span: Span) -> bool:
 
 _SCOPE = "opentelemetry.instrumentation.openai_agents"
 
-CONVENTION = Convention(name="openllmetry.openai-agents", facts=_facts, marks=_marks)
+CONVENTION = Convention(
+    name="openllmetry.openai-agents", facts=_facts, marks=_marks, carriers=Carriers(without_call=("output",))
+)

@@ -6,7 +6,9 @@ two instrumentations on one application. Behind this module a run of an agent is
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import pairwise
 
 from collector.facts import Content, Known, Message, ModelCall, ToolCall, Transcript, Usage, Visit
 from collector.recovery import names
@@ -212,8 +214,14 @@ class Visits:
         return None
 
     def _calls(self) -> None:
+        flat: dict[str, list[AgentVisit]] = {}
+        for visit in sorted(self.all, key=lambda v: v.start):
+            if any(f.flat for f in visit.facts):
+                flat.setdefault(visit.trace_id, []).append(visit)
         for node in self.tree.ordered:
             owner = self.owner[node.key]
+            if node.span.trace_id in flat and any(isinstance(f, (ModelCall, ToolCall)) for f in node.span.facts):
+                owner = self.owner[node.key] = _in_time(flat[node.span.trace_id], node, owner)
             for fact in node.span.facts:
                 if isinstance(fact, ModelCall):
                     self._add_model(node, fact, owner)
@@ -397,6 +405,20 @@ def _tell(run: AgentVisit, calls: Iterable[ToolCall], inner: list[AgentVisit]) -
             called.via = tool
             tool.start, tool.end = called.start, called.end
         run.tools.append(tool)
+
+
+def _in_time(flat: list[AgentVisit], node: Node, owner: AgentVisit | None) -> AgentVisit | None:
+    """Whose call this is, where a producer shows runs side by side and hangs their calls anywhere: the innermost run's in whose time it lies."""
+    if owner is not None and (not any(f.flat for f in owner.facts) or owner.start <= node.start <= owner.end):
+        return owner
+    at = bisect_right(flat, node.start, key=lambda v: v.start)
+    around = [v for v in flat[max(0, at - _AT_ONCE) : at] if node.end <= v.end]
+    nested = all(a.end >= b.end for a, b in pairwise(around))  # runs that only overlap ran at once: nobody can tell
+    return around[-1] if around and nested else owner
+
+
+_AT_ONCE = 64
+"""How many runs of one trace are looked at: more do not run at once."""
 
 
 def _below(node: Node) -> Iterable[Node]:

@@ -1,0 +1,187 @@
+"""What the capture scripts share: an exporter that writes OTLP/JSON lines, and a language model that says what a script tells it to say.
+
+The scripts run the real packages, each in an environment of its own (its first lines say which), and are no part of the test run.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+_IDS = ("traceId", "spanId", "parentSpanId")
+
+
+def _hex_ids(value: Any) -> Any:
+    import base64
+
+    if isinstance(value, dict):
+        return {k: base64.b64decode(v).hex() if k in _IDS else _hex_ids(v) for k, v in value.items()}
+    return [_hex_ids(v) for v in value] if isinstance(value, list) else value
+
+
+def append(path: Path, message: Any) -> None:
+    """Write one export request as one line."""
+    document = _hex_ids(MessageToDict(message, use_integers_for_enums=True))
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(document, ensure_ascii=False) + "\n")
+
+
+def tracer_provider(folder: Path, service: str, name: str = "traces.otlp.jsonl") -> Any:
+    """A provider whose spans go to `folder/name`, eight a request: children before parents, as batches do it."""
+    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+
+    class ToFile(SpanExporter):
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            append(folder / name, encode_spans(spans))
+            return SpanExportResult.SUCCESS
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).unlink(missing_ok=True)
+    resource = Resource.create({"service.name": service})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(BatchSpanProcessor(ToFile(), max_export_batch_size=8, schedule_delay_millis=60_000))
+    return provider
+
+
+def logger_provider(folder: Path, service: str, name: str = "logs.otlp.jsonl") -> Any:
+    """The same for log records."""
+    from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter, LogRecordExportResult
+    from opentelemetry.sdk.resources import Resource
+
+    class ToFile(LogRecordExporter):
+        def export(self, batch: Any) -> Any:
+            append(folder / name, encode_logs(batch))
+            return LogRecordExportResult.SUCCESS
+
+        def shutdown(self) -> None:
+            pass
+
+        def force_flush(self, timeout_millis: int = 0) -> bool:
+            return True
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).unlink(missing_ok=True)
+    provider = LoggerProvider(resource=Resource.create({"service.name": service}))
+    provider.add_log_record_processor(BatchLogRecordProcessor(ToFile(), max_export_batch_size=8))
+    return provider
+
+
+Answer = dict[str, Any]
+
+
+def say(text: str) -> Answer:
+    """A model's answer that is text."""
+    return {"content": text}
+
+
+def ask(*calls: tuple[str, dict[str, Any]], text: str | None = None) -> Answer:
+    """A model's answer that calls tools, with words beside or without."""
+    return {"content": text, "calls": calls}
+
+
+class ChatServer:
+    """A chat-completions endpoint: the answers of each agent in order, the agent known by a word of its instructions."""
+
+    def __init__(self, answers: dict[str, list[Answer]]) -> None:
+        self._answers = {agent: list(queue) for agent, queue in answers.items()}
+        self._lock = threading.Lock()
+        self._calls = 0
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                payload = json.dumps(server.answer(body)).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(payload)))
+                self.end_headers()
+                self.wfile.write(payload)
+
+            def log_message(self, *_arguments: Any) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
+        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+
+    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The completion for one request."""
+        instructions = next(m["content"] for m in body["messages"] if m["role"] in ("system", "developer"))
+        with self._lock:
+            agent = max((a for a in self._answers if a in instructions), key=len)
+            said = self._answers[agent].pop(0)
+            self._calls += 1
+            number = self._calls
+        message: dict[str, Any] = {"role": "assistant", "content": said["content"]}
+        calls = said.get("calls", ())
+        if calls:
+            message["tool_calls"] = [
+                {
+                    "id": f"call_{number:03d}{place}",
+                    "type": "function",
+                    "function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)},
+                }
+                for place, (name, arguments) in enumerate(calls)
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+        return {
+            "id": f"chatcmpl-{number}",
+            "object": "chat.completion",
+            "created": 1760000000,
+            "model": body["model"],
+            "choices": [choice],
+            "usage": {
+                "prompt_tokens": 100 + number,
+                "completion_tokens": 10 + number,
+                "total_tokens": 110 + 2 * number,
+            },
+        }
+
+
+def write_expected(folder: Path, expected: dict[str, Any]) -> None:
+    """The ground truth of a capture, as the captures' README describes it."""
+    (folder / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def handoff(
+    n: int,
+    source: str,
+    target: str,
+    mode: str,
+    fields: dict[str, Any],
+    *,
+    recorded: bool = True,
+    form: str = "json",
+    **rest: Any,
+) -> dict[str, Any]:
+    """One row of the ground truth."""
+    row = {
+        "n": n,
+        "source": source,
+        "target": target,
+        "mode": mode,
+        "edge_visible": True,
+        "recorded": recorded,
+        "form": form,
+    }
+    return {**row, "fields": fields, "omitted": [], **rest}
+
+
+def returned(source: str, target: str, text: str, *, recorded: bool = True) -> dict[str, Any]:
+    """One return of the ground truth."""
+    return {"source": source, "target": target, "recorded": recorded, "text": text}
+
+
+Run = Callable[[], Any]
