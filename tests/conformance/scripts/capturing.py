@@ -5,9 +5,10 @@ The scripts run the real packages, each in an environment of its own (its first 
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,18 +19,19 @@ _IDS = ("traceId", "spanId", "parentSpanId")
 
 
 def _hex_ids(value: Any) -> Any:
-    import base64
-
     if isinstance(value, dict):
         return {k: base64.b64decode(v).hex() if k in _IDS else _hex_ids(v) for k, v in value.items()}
     return [_hex_ids(v) for v in value] if isinstance(value, list) else value
 
 
 def append(path: Path, message: Any) -> None:
-    """Write one export request as one line."""
+    """Write one export request as one line, and beside it as one length-delimited protobuf message."""
+    body = message.SerializeToString()
+    with path.with_suffix(".pb").open("ab") as file:
+        file.write(len(body).to_bytes(4, "big") + body)
     document = _hex_ids(MessageToDict(message, use_integers_for_enums=True))
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(document, ensure_ascii=False) + "\n")
+    with path.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(document, ensure_ascii=False) + "\n")
 
 
 def tracer_provider(folder: Path, service: str, name: str = "traces.otlp.jsonl") -> Any:
@@ -45,7 +47,8 @@ def tracer_provider(folder: Path, service: str, name: str = "traces.otlp.jsonl")
             return SpanExportResult.SUCCESS
 
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).unlink(missing_ok=True)
+    for old in (folder / name, (folder / name).with_suffix(".pb")):
+        old.unlink(missing_ok=True)
     resource = Resource.create({"service.name": service})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(ToFile(), max_export_batch_size=8, schedule_delay_millis=60_000))
@@ -71,7 +74,8 @@ def logger_provider(folder: Path, service: str, name: str = "logs.otlp.jsonl") -
             return True
 
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).unlink(missing_ok=True)
+    for old in (folder / name, (folder / name).with_suffix(".pb")):
+        old.unlink(missing_ok=True)
     provider = LoggerProvider(resource=Resource.create({"service.name": service}))
     provider.add_log_record_processor(BatchLogRecordProcessor(ToFile(), max_export_batch_size=8))
     return provider
@@ -182,6 +186,3 @@ def handoff(
 def returned(source: str, target: str, text: str, *, recorded: bool = True) -> dict[str, Any]:
     """One return of the ground truth."""
     return {"source": source, "target": target, "recorded": recorded, "text": text}
-
-
-Run = Callable[[], Any]

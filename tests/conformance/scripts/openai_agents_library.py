@@ -13,6 +13,7 @@ three deep), calls a function `transfer_to_kasse` that is no handoff, and hands 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -34,7 +35,7 @@ RULE = {"input": '{"paragraf": "§ 7", "kulanz": true, "tage": []}'}
 
 ANSWERS = {
     "Empfang": [
-        ask(("katalog_fragen", {"input": __import__("json").dumps(BOOK, ensure_ascii=False)})),
+        ask(("katalog_fragen", {"input": json.dumps(BOOK, ensure_ascii=False)})),
         ask(("transfer_to_mahnwesen_2", DUNNING)),
         say("Erledigt: keine Gebühr."),
     ],
