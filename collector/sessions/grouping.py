@@ -1,0 +1,67 @@
+"""Which traces make one session: connected by a key they share, or by a causal link.
+
+Separate and pure because it is the law that the assembler's quick ways must agree with, whatever the order of arrival.
+
+Rules:
+- a trace's top key is its highest; traces of one top key are one session;
+- traces that share a lower key are one session, too, unless their top keys name two different sessions of one kind:
+  then that lower key (a chat group, a thread resumed elsewhere) says nothing, and joins only those who have none better;
+- a causal link joins always.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from collector.sessions.keys import SessionKey
+
+
+class Member(Protocol):
+    """What grouping reads of a trace: its keys, highest first, and the traces that its links name as causes."""
+
+    @property
+    def trace_id(self) -> str: ...
+    @property
+    def keys(self) -> Sequence[SessionKey]: ...
+    @property
+    def causes(self) -> Iterable[str]: ...
+
+
+M = TypeVar("M", bound=Member)
+
+
+def components(members: Iterable[M]) -> list[list[M]]:
+    """Partition traces into sessions."""
+    traces = {member.trace_id: member for member in members}
+    leader = {trace_id: trace_id for trace_id in traces}
+
+    def find(trace_id: str) -> str:
+        while leader[trace_id] != trace_id:
+            leader[trace_id] = leader[leader[trace_id]]
+            trace_id = leader[trace_id]
+        return trace_id
+
+    def join(ids: Sequence[str]) -> None:
+        for other in ids[1:]:
+            leader[find(other)] = find(ids[0])
+
+    carriers: dict[SessionKey, list[M]] = {}
+    for trace in traces.values():
+        join([trace.trace_id, *(cause for cause in trace.causes if cause in traces)])
+        for key in trace.keys:
+            carriers.setdefault(key, []).append(trace)
+    for key, having in carriers.items():
+        higher = {trace.keys[0] for trace in having} - {key}
+        ambiguous = not unambiguous(Counter(top.kind for top in higher))
+        join([trace.trace_id for trace in having if not ambiguous or trace.keys[0] == key])
+    groups: dict[str, list[M]] = {}
+    for trace_id, trace in traces.items():
+        groups.setdefault(find(trace_id), []).append(trace)
+    return list(groups.values())
+
+
+def unambiguous(kinds: Mapping[str, int]) -> bool:
+    """Whether top keys counted by kind name at most one session of each kind."""
+    return all(count <= 1 for count in kinds.values())
