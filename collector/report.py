@@ -113,6 +113,7 @@ class Report(msgspec.Struct, frozen=True):
     unscored: int = 0
     weakest_handoff: str = ""
     agents: int = 0
+    roles: tuple[str, ...] = ()
     turns: int = 0
     tokens: int | None = None
     handoffs: tuple[HandoffRow, ...] = ()

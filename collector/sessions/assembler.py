@@ -227,6 +227,8 @@ class Assembler:
         """Learn that a close was dealt with; False if the id names no session any more (it was merged away)."""
         session = self._sessions.get(session_id)
         if session is not None and session.state == "closed":
+            session.due = False
+            self._dirty_sessions[session] = None
             self._closed[session] = None
         return session is not None
 
@@ -454,6 +456,7 @@ class Assembler:
                     left = member.session
                     self._leave(member)
                     self._inherits.append((home, left.session_id))
+                    home.revision = max(home.revision, left.revision)
                     if left not in free:
                         self._touch(left, late=False)
                 member.session = home
@@ -482,6 +485,7 @@ class Assembler:
     @staticmethod
     def _merge_counts(target: Session, other: Session) -> None:
         target.opened_ns = min(target.opened_ns, other.opened_ns) if other.state == target.state else target.opened_ns
+        target.revision = max(target.revision, other.revision)  # ids of what is emitted hold the revision
         target.duplicates += other.duplicates
         target.stale += other.stale
         target.late += other.late
@@ -537,7 +541,7 @@ class Assembler:
             standing = lineage.state != "deleted" and self._now_ns <= lineage.closed_ns + self.rules.reopen_window_ns
             if revision and not standing:
                 generation, revision = generation + 1, 0
-        session.key, session.generation, session.revision = key, generation, revision
+        session.key, session.generation, session.revision = key, generation, max(revision, session.revision)
         session.session_id = key.id(generation)
         self._sessions[session.session_id] = session
         self._gone.pop(session.session_id, None)
@@ -638,6 +642,7 @@ class Assembler:
             session.state = "open"
             session.opened_ns = self._now_ns
             session.reason = ""
+            session.due = False
             self._open += 1
             self._closed.pop(session, None)
         if late and session.revision:
@@ -683,6 +688,7 @@ class Assembler:
             self._closed[session] = None
             return Discarded(session.session_id, names)
         session.revision += 1
+        session.due = True
         lacks = {
             reasons.UNRESOLVED_PARENTS: session.awaited > 0,
             reasons.UNENDED_SPANS: session.open_roots > 0,

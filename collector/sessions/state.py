@@ -52,8 +52,8 @@ class TraceRecord(msgspec.Struct, frozen=True):
 class SessionRecord(msgspec.Struct, frozen=True):
     """What is known of one session, but for its traces. `*_ns` are arrival times; counts include what was not kept.
 
-    `revision` counts the closes with an agent in it. `tail`: (trace id, facts) of the last spans of a session
-    past its limit.
+    `revision` counts the closes with an agent in it. `due`: the report of the last close is yet to be made.
+    `tail`: (trace id, facts) of the last spans of a session past its limit.
     """
 
     session_id: str
@@ -69,6 +69,7 @@ class SessionRecord(msgspec.Struct, frozen=True):
     ends: bool = False
     sampled: bool = False
     limited: bool = False
+    due: bool = False
     duplicates: int = 0
     stale: int = 0
     late: int = 0
@@ -246,7 +247,7 @@ class Session:
         self.revision = 0
         self.reason = ""
         self.agents = 0  # traces with an agent in them
-        self.ends = self.sampled = self.limited = False
+        self.ends = self.sampled = self.limited = self.due = False
         self.duplicates = self.stale = self.late = self.kept = self.dropped = 0
         self.awaited = self.open_roots = 0
         self.traces: dict[str, Trace] = {}
@@ -270,6 +271,7 @@ class Session:
             ends=self.ends,
             sampled=self.sampled,
             limited=self.limited,
+            due=self.due,
             duplicates=self.duplicates,
             stale=self.stale,
             late=self.late,
@@ -288,6 +290,7 @@ class Session:
         session.revision = record.revision
         session.reason = record.reason
         session.ends, session.sampled, session.limited = record.ends, record.sampled, record.limited
+        session.due = record.due
         session.duplicates, session.stale, session.late = record.duplicates, record.stale, record.late
         session.kept, session.dropped = record.kept, record.dropped
         session.tail = deque(record.tail)
