@@ -11,7 +11,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -225,8 +225,11 @@ class Forwarder(Protocol):
     What it returns is put into the outbox in the transaction that moves the journal's position past the record.
     """
 
-    def on_record(self, record: Record, batch: Batch, replay: bool) -> Sequence[OutboxEntry]:
-        """Take one request. `replay`: sessions had it already, and only what is still held is asked for."""
+    def on_record(self, record: Record, batch: Batch, visited: Container[str], replay: bool) -> Sequence[OutboxEntry]:
+        """Take one request. `visited`: trace ids known to hold an agent visit, those of this request included.
+
+        `replay`: sessions had it before a restart; ids of entries that were delivered then are known to the outbox.
+        """
 
     def on_discarded(self, trace_ids: Sequence[str]) -> Sequence[OutboxEntry]:
         """Learn of traces that were closed without any agent visit."""

@@ -147,11 +147,23 @@ class Assembler:
         self._pushed = 0
         self._open = 0
         self._now_ns = 0
+        self.late = 0
+        """Spans that came to a session after it was reported."""
 
     @property
     def open_sessions(self) -> int:
         """Sessions open, those without an agent so far included."""
         return self._open
+
+    @property
+    def dirty(self) -> bool:
+        """Whether `changes` would return anything."""
+        return bool(self._dirty_sessions or self._dirty_traces or self._gone or self._expired_ids)
+
+    @property
+    def resident_traces(self) -> int:
+        """Traces in memory."""
+        return len(self._traces)
 
     @property
     def resident_spans(self) -> int:
@@ -216,21 +228,48 @@ class Assembler:
             self._close(session, reasons.DRAIN) for session in list(self._sessions.values()) if session.state == "open"
         ]
 
-    def retract(self, session_id: str, revision: int) -> None:
-        """Take back a close whose traces turned out to hold no agent."""
-        session = self._sessions.get(session_id)
-        if session is not None and session.revision == revision:
-            session.revision -= 1
-            self._dirty_sessions[session] = None
+    def due(self, session_ids: Iterable[str]) -> list[Closed]:
+        """Bring back sessions that closed and were not reported; return their closes once more."""
+        sessions = [self._load(session_id, expired=True) for session_id in session_ids]
+        return [
+            self._closed_as(session)
+            for session in sessions
+            if session is not None and session.state == "closed" and session.due
+        ]
 
-    def settle(self, session_id: str) -> bool:
-        """Learn that a close was dealt with; False if the id names no session any more (it was merged away)."""
+    def knows(self, session_id: str) -> bool:
+        """Whether an id names a session in memory (one that was merged away or deleted does not)."""
+        return session_id in self._sessions
+
+    def visited(self, trace_id: str) -> bool:
+        """Whether a trace is known to hold an agent."""
+        trace = self._traces.get(trace_id)
+        return trace is not None and trace.agent
+
+    def forget(self, session_id: str) -> None:
+        """Drop a session that is to be deleted; its key begins anew."""
         session = self._sessions.get(session_id)
-        if session is not None and session.state == "closed":
+        if session is not None:
+            for trace in session.traces.values():
+                self._dirty_traces.pop(trace, None)
+            self._lineages[session.key] = Lineage(session.generation, session.revision, "deleted", self._now_ns)
+            if session.state == "open":
+                self._open -= 1
+                session.state = "closed"
+            self._forget(session)
+        self._sent.add(session_id)
+
+    def settle(self, session_id: str, revision: int, agents: bool = True) -> None:
+        """Learn that a close was dealt with. `agents` False: its traces hold none after all, and it was no revision."""
+        session = self._sessions.get(session_id)
+        if session is None or session.revision != revision:
+            return
+        if not agents:
+            session.revision -= 1
+        self._dirty_sessions[session] = None
+        if session.state == "closed":
             session.due = False
-            self._dirty_sessions[session] = None
             self._closed[session] = None
-        return session is not None
 
     def changes(self) -> Changes:
         """Return what is to be stored, and forget that it is."""
@@ -306,13 +345,13 @@ class Assembler:
             if not any(session_id in known for known in (self._sessions, self._gone, self._sent, self._expired_ids)):
                 self._load(session_id)
 
-    def _load(self, session_id: str) -> Session | None:
+    def _load(self, session_id: str, expired: bool = False) -> Session | None:
         found = self._archive.load(session_id)
         if found is None:
             return None
         record, traces = found
         session = Session.restore(record)
-        if self._expired(session):
+        if not expired and self._expired(session):
             self._expired_ids[session_id] = None
             return None
         self._sessions[session_id] = session
@@ -647,6 +686,7 @@ class Assembler:
             self._closed.pop(session, None)
         if late and session.revision:
             session.late += 1
+            self.late += 1
         session.last_ns = session.quiet_ns = self._now_ns
         self._dirty_sessions[session] = None
 
@@ -682,25 +722,28 @@ class Assembler:
         session.timer_ns = 0
         self._open -= 1
         self._dirty_sessions[session] = None
-        traces = sorted(session.traces.values(), key=lambda trace: (trace.first_ns, trace.trace_id))
-        names = tuple(trace.trace_id for trace in traces)
         if not session.agents:
             self._closed[session] = None
-            return Discarded(session.session_id, names)
+            return Discarded(session.session_id, tuple(sorted(session.traces)))
         session.revision += 1
         session.due = True
+        return self._closed_as(session)
+
+    @staticmethod
+    def _closed_as(session: Session) -> Closed:
+        traces = sorted(session.traces.values(), key=lambda trace: (trace.first_ns, trace.trace_id))
         lacks = {
             reasons.UNRESOLVED_PARENTS: session.awaited > 0,
             reasons.UNENDED_SPANS: session.open_roots > 0,
             reasons.SPAN_LIMIT: session.limited,
             reasons.SAMPLED: session.sampled,
-            reasons.DRAINED: reason == reasons.DRAIN,
+            reasons.DRAINED: session.reason == reasons.DRAIN,
         }
         return Closed(
             session=session.record(),
-            reason=reason,
+            reason=session.reason,
             partial=tuple(name for name, lacking in lacks.items() if lacking),
-            traces=names,
+            traces=tuple(trace.trace_id for trace in traces),
             first_ns=min((trace.first_ns for trace in traces if trace.first_ns), default=0),
             last_ns=max((trace.last_ns for trace in traces), default=0),
             spans=sum(trace.spans for trace in traces) + session.dropped,

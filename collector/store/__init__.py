@@ -4,7 +4,6 @@ from collector.store.reports import PageTokenError
 from collector.store.rows import (
     Committed,
     Deleted,
-    OutboxItem,
     OutboxStats,
     Page,
     RevisionRow,
@@ -19,7 +18,6 @@ __all__ = [
     "Checkpoint",
     "Committed",
     "Deleted",
-    "OutboxItem",
     "OutboxStats",
     "Page",
     "PageTokenError",

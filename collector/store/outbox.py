@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from collector.report import OutboxEntry
-from collector.store.rows import OutboxItem, OutboxStats
+from collector.store.rows import OutboxStats
 
 REMEMBERED_NS: Final = 86_400_000_000_000
 
@@ -29,14 +29,14 @@ def put(connection: sqlite3.Connection, entries: Iterable[OutboxEntry], now_ns: 
     )
 
 
-def waiting(connection: sqlite3.Connection, destination: str, limit: int) -> tuple[OutboxItem, ...]:
+def waiting(connection: sqlite3.Connection, destination: str, limit: int) -> tuple[OutboxEntry, ...]:
     """Return the oldest entries that wait for a destination."""
     rows = connection.execute(
-        """SELECT seq, id, destination, kind, payload, name, changed_ns FROM outbox
+        """SELECT id, destination, kind, payload, name FROM outbox
         WHERE destination = ? AND state = 'waiting' ORDER BY seq LIMIT ?""",
         (destination, limit),
     )
-    return tuple(OutboxItem(seq, OutboxEntry(*entry), changed_ns) for seq, *entry, changed_ns in rows)
+    return tuple(OutboxEntry(*entry) for entry in rows)
 
 
 def done(connection: sqlite3.Connection, ids: Iterable[str], now_ns: int) -> None:

@@ -112,9 +112,10 @@ def _list(connection: sqlite3.Connection, report: Report) -> None:
     agents = sorted({agent for handoff in report.handoffs for agent in (handoff.source_agent, handoff.target_agent)})
     search = "\n".join([row.name, row.session_id, report.service, *agents, *row.roles, *missing]).casefold()
     connection.execute(
-        """UPDATE sessions SET due = 0, reported = ?, listed = superseded_by = '', reported_ns = ?, rank = ?,
+        """UPDATE sessions SET due = due AND revision != ?, reported = ?, listed = superseded_by = '', reported_ns = ?, rank = ?,
         service = ?, grade = ?, reason = ?, partial = ?, search = ?, row = ? WHERE id = ?""",
         (
+            report.revision,
             report.revision,
             report.closed_ns,
             2.0 if report.mean_score is None else report.mean_score,

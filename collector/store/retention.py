@@ -30,6 +30,8 @@ def purge(connection: sqlite3.Connection, now_ns: int, reopen_window_ns: int, di
         expire(connection, session_id)
         connection.execute("DELETE FROM sessions WHERE id = ? AND state = 'superseded'", (session_id,))
     forget(connection, now_ns)
+    # A deleted session's number is needed only while something of its key may still come.
+    connection.execute("DELETE FROM sessions WHERE state = 'deleted' AND closed_ns < ?", (now_ns - _TOMBSTONE_NS,))
     connection.execute("PRAGMA incremental_vacuum(1000)")
     return len(rows)
 
@@ -58,23 +60,12 @@ def delete(connection: sqlite3.Connection, session_id: str, now_ns: int) -> Dele
     return Deleted(tuple(ids), tuple(stems))
 
 
-def retain(connection: sqlite3.Connection, now_ns: int, max_age_ns: int, max_bytes: int) -> Deleted:
-    """Delete reported sessions, oldest first, that are over the age, or over the size; at most a portion. 0: no bound."""
-    chosen: list[str] = []
-    if max_age_ns:
-        chosen = _oldest(connection, now_ns - max_age_ns, PORTION)
+def expendable(connection: sqlite3.Connection, now_ns: int, max_age_ns: int, max_bytes: int) -> list[str]:
+    """Return reported sessions, oldest first, that are over the age, or over the size; at most a portion. 0: no bound."""
+    chosen = _oldest(connection, now_ns - max_age_ns, PORTION) if max_age_ns else []
     if not chosen and max_bytes and used(connection) > max_bytes:
         chosen = _oldest(connection, now_ns, PORTION // 10)
-    sessions: list[str] = []
-    stems: list[str] = []
-    for session_id in chosen:
-        gone = delete(connection, session_id, now_ns)
-        sessions += gone.sessions
-        stems += gone.stems
-    # A deleted session's number is needed only while something of its key may still come.
-    connection.execute("DELETE FROM sessions WHERE state = 'deleted' AND closed_ns < ?", (now_ns - _TOMBSTONE_NS,))
-    connection.execute("PRAGMA incremental_vacuum(1000)")
-    return Deleted(tuple(sessions), tuple(stems))
+    return chosen
 
 
 _TOMBSTONE_NS: Final = 90 * 86_400_000_000_000

@@ -9,7 +9,6 @@ from typing import Literal
 
 import msgspec
 
-from collector.report import OutboxEntry
 from collector.sessions.keys import SessionKey
 
 Order = Literal["recent", "weakest"]
@@ -104,14 +103,6 @@ class Committed(msgspec.Struct, frozen=True):
     sequence: int
     session_id: str
     revision: int
-
-
-class OutboxItem(msgspec.Struct, frozen=True):
-    """An entry that waits for its destination. `sequence` orders the entries of the store."""
-
-    sequence: int
-    entry: OutboxEntry
-    changed_ns: int
 
 
 class OutboxStats(msgspec.Struct, frozen=True):

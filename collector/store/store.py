@@ -29,7 +29,6 @@ from collector.store.database import Database
 from collector.store.rows import (
     Committed,
     Deleted,
-    OutboxItem,
     OutboxStats,
     Page,
     RevisionRow,
@@ -203,7 +202,7 @@ class Store:
 
     # -- outbox --------------------------------------------------------------------------------------------------------
 
-    def outbox(self, destination: str, limit: int = 100) -> tuple[OutboxItem, ...]:
+    def outbox(self, destination: str, limit: int = 100, now_ns: int = 0) -> tuple[OutboxEntry, ...]:
         """Return the oldest entries that wait for a destination."""
         with self._database.read() as connection:
             return outbox.waiting(connection, destination, limit)
@@ -213,25 +212,27 @@ class Store:
         with self._database.read() as connection:
             return outbox.stats(connection)
 
-    def outbox_put(self, entries: Sequence[OutboxEntry]) -> Future[None]:
-        """Add entries that come with no report."""
-        return self._database.write(lambda connection: outbox.put(connection, entries, self._now_ns()))
+    def outbox_put(self, entries: Sequence[OutboxEntry]) -> None:
+        """Add entries that come with no report. Waits for the commit, as the next four do."""
+        self._database.write(lambda connection: outbox.put(connection, entries, self._now_ns())).result()
 
-    def outbox_done(self, ids: Iterable[str]) -> Future[None]:
+    def outbox_done(self, ids: Iterable[str]) -> None:
         """Note that entries were delivered."""
-        return self._database.write(lambda connection: outbox.done(connection, ids, self._now_ns()))
+        self._database.write(lambda connection: outbox.done(connection, ids, self._now_ns())).result()
 
-    def outbox_park(self, entry: str, reason: str) -> Future[None]:
+    def outbox_park(self, entry_id: str, reason: str) -> None:
         """Set an entry aside that its destination will never take."""
-        return self._database.write(lambda connection: outbox.park(connection, entry, reason, self._now_ns()))
+        self._database.write(lambda connection: outbox.park(connection, entry_id, reason, self._now_ns())).result()
 
-    def outbox_unpark(self, destination: str) -> Future[int]:
-        """Let parked entries be tried again."""
-        return self._database.write(lambda connection: outbox.unpark(connection, destination, self._now_ns()))
+    def outbox_unpark(self, destination: str) -> int:
+        """Let parked entries be tried again; return how many."""
+        return self._database.write(lambda connection: outbox.unpark(connection, destination, self._now_ns())).result()
 
-    def outbox_trim(self, destination: str, max_bytes: int) -> Future[int]:
-        """Drop the oldest entries beyond a bound, parked ones first."""
-        return self._database.write(lambda connection: outbox.trim(connection, destination, max_bytes, self._now_ns()))
+    def outbox_trim(self, destination: str, max_bytes: int) -> int:
+        """Drop the oldest entries beyond a bound, parked ones first; return how many."""
+        return self._database.write(
+            lambda connection: outbox.trim(connection, destination, max_bytes, self._now_ns())
+        ).result()
 
     def claim_name(self, stem: str, session_id: str) -> str:
         """Return the file stem that a session owns: this one, or one of its own where another session has it. Waits."""
@@ -259,11 +260,10 @@ class Store:
             lambda connection: retention.purge(connection, self._now_ns(), reopen_window_ns, discarded_window_ns)
         )
 
-    def retain(self, max_age_ns: int = 0, max_bytes: int = 0) -> Future[Deleted]:
-        """Delete a portion of the sessions that are over age or size; empty when none is."""
-        return self._database.write(
-            lambda connection: retention.retain(connection, self._now_ns(), max_age_ns, max_bytes)
-        )
+    def expendable(self, max_age_ns: int = 0, max_bytes: int = 0) -> list[str]:
+        """Return a portion of the sessions that are over age or size, oldest first; delete them one by one."""
+        with self._database.read() as connection:
+            return retention.expendable(connection, self._now_ns(), max_age_ns, max_bytes)
 
     def delete(self, session_id: str) -> Future[Deleted]:
         """Delete a session and all that was made of it. While an engine runs, use the engine's `delete`."""

@@ -23,8 +23,6 @@ KEYS = st.fixed_dictionaries(
 )
 
 
-
-
 class Shape(NamedTuple):
     """What does not differ between versions of a span."""
 
@@ -78,7 +76,7 @@ class Sessions(RuleBasedStateMachine):
         return span(
             trace,
             number,
-            0 if number == 1 or shape.parent == number else shape.parent,
+            0 if number in (1, shape.parent) else shape.parent,
             at=shape.at,
             ended=ended,
             body=body,
@@ -130,7 +128,7 @@ class Sessions(RuleBasedStateMachine):
                 payloads = best_versions(f for trace in end.traces for f in self.archive.facts[trace])
                 assert end.spans + end.logs == len(payloads)
                 self.reports[session_id] = payloads
-                self.assembler.settle(session_id)
+                self.assembler.settle(session_id, end.session.revision)
 
     def teardown(self) -> None:
         self.wait(10**6)

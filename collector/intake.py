@@ -1,0 +1,308 @@
+"""What happens to a request after its acknowledgement, one step at a time: facts, sessions, checkpoints, closes.
+
+Separate from the engine, which adds journal, threads and time, so that the converter takes the same path and tests can
+stop between any two steps. Not thread-safe: one thread owns it. Only a `CloseJob` may run elsewhere.
+
+Rules:
+- a checkpoint holds all that was taken since the one before, with the journal's position: the store always stands at
+  some point of the journal, and replay goes on from there;
+- a close is stored (as due) before its report is made, and the report is committed before the close is forgotten;
+- one checkpoint is on its way at a time, and one that failed is tried again before another is made.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+
+import msgspec
+
+from collector import pipeline, semconv
+from collector.conventions import extract
+from collector.facts import Facts
+from collector.otlp import json as otlp_json
+from collector.otlp import protobuf as otlp_protobuf
+from collector.otlp.errors import MalformedError
+from collector.otlp.model import Batch
+from collector.pipeline import Terms
+from collector.report import Emitter, Encoding, Forwarder, NoEmitter, OutboxEntry, Position, Record, Report, Signal
+from collector.sessions.assembler import Assembler, Closed, Discarded, Rules
+from collector.sessions.sightings import sightings
+from collector.sessions.spans import Sight
+from collector.store import Checkpoint, Store, Stored
+
+log = logging.getLogger(__name__)
+
+Count = Callable[[str, int], None]
+_REPEATS = {Sight.DUPLICATE: semconv.H_SPANS_DUPLICATE, Sight.STALE: semconv.H_SPANS_STALE}
+
+
+class CloseJob(msgspec.Struct, frozen=True):
+    """A report to be made. `run` may be called on another thread."""
+
+    closed: Closed
+    chunk: int
+    terms: Terms
+    store: Store
+
+    def run(self, close: Callable[..., Report | None] = pipeline.close) -> Report | None:
+        """Make the report, from the facts stored up to the close; None if no agent ran."""
+        payloads, whole = self.store.archive.facts(self.closed.traces, self.chunk)
+        return close(self.closed, payloads, self.terms, whole)
+
+
+class Taken(msgspec.Struct):
+    """Spans and log records taken since the start, by what they were."""
+
+    spans: int = 0
+    duplicates: int = 0
+    stale: int = 0
+    late: int = 0
+    unreadable: int = 0
+    plain_traces: int = 0
+    reports: int = 0
+    failed_closes: int = 0
+
+
+class Intake:
+    """Takes requests in their order; gives checkpoints to the store and close jobs to whoever runs them."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        terms: Terms,
+        *,
+        emitter: Emitter | None = None,
+        forwarder: Forwarder | None = None,
+        count: Count = lambda name, amount: None,
+    ) -> None:
+        self._store = store
+        self.terms = terms
+        self.assembler = Assembler(rules, store.archive)
+        self._emitter: Emitter = emitter or NoEmitter()
+        self._forwarder = forwarder
+        self._count = count
+        self.taken = Taken()
+        self._visited = _Visited(self.assembler)
+        self._position: Position | None = None
+        self._outbox: list[OutboxEntry] = []
+        self._reports: list[Report] = []
+        self._closed: list[Closed] = []  # since the last checkpoint
+        self._jobs: deque[CloseJob] = deque()
+        self._running: set[str] = set()
+        self._sent: Checkpoint | None = None
+        self._sent_closed: list[Closed] = []
+        self._resend = False
+        self.pending = 0  # spans since the last checkpoint
+
+    # -- taking --------------------------------------------------------------------------------------------------------
+
+    def restore(self, now_ns: int) -> tuple[Position | None, Position | None]:
+        """Bring back what the store holds open or due; return its position, and where reading must begin."""
+        self.assembler.restore(self._store.archive.open_sessions(), now_ns)
+        chunk = self._store.last_chunk()
+        due = self.assembler.due(self._store.archive.due_sessions())
+        self._jobs.extend(CloseJob(closed, chunk, self.terms, self._store) for closed in due)
+        self._position, held = self._store.positions()
+        return self._position, held
+
+    def replay(self, record: Record) -> None:
+        """Take a record again that sessions have had: only what is held for forwarding needs it."""
+        if self._forwarder is not None:
+            self._outbox += self._forwarder.on_record(record, self._read(record), self._visited, replay=True)
+
+    def take(self, record: Record) -> None:
+        """Take one accepted request."""
+        batch = self._read(record)
+        self.observe(extract(batch, scope_attributes=self.terms.scopes.attributes), record.received_ns, record.tenant)
+        if self._forwarder is not None:
+            self._outbox += self._forwarder.on_record(record, batch, self._visited, replay=False)
+        self._position = record.end
+
+    def observe(self, facts: Facts, now_ns: int, tenant: str = "") -> None:
+        """Take facts, as of an arrival time."""
+        seen: Counter[Sight] = Counter()
+        late = self.assembler.late
+        for sighting in sightings(facts.spans, self.terms.scopes, tenant):
+            seen[self.assembler.observe(sighting, now_ns)] += 1
+        late = self.assembler.late - late
+        self.pending += len(facts.spans)
+        taken = self.taken
+        taken.spans += seen[Sight.NEW]
+        taken.duplicates += seen[Sight.DUPLICATE]
+        taken.stale += seen[Sight.STALE]
+        taken.late += late
+        for sight, name in _REPEATS.items():
+            if seen[sight]:
+                self._count(name, seen[sight])
+        if late:
+            self._count(semconv.H_SPANS_LATE, late)
+
+    def tick(self, now_ns: int) -> None:
+        """Close what is due at a time."""
+        self._take_closed(self.assembler.tick(now_ns))
+        if self._forwarder is not None:
+            self._outbox += self._forwarder.on_tick(now_ns)
+
+    def drain(self) -> None:
+        """Close all that is open; the reports will be partial."""
+        self._take_closed(self.assembler.drain())
+
+    def forget(self, session_id: str) -> None:
+        """Drop a session that is to be deleted from the store."""
+        self.assembler.forget(session_id)
+        self._reports = [report for report in self._reports if report.session_id != session_id]
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to store, to make or to wait for."""
+        return not (self.dirty or self._sent or self._jobs or self._running)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether a checkpoint would store anything."""
+        return bool(self.pending or self._closed or self._reports or self._outbox or self.assembler.dirty)
+
+    @property
+    def urgent(self) -> bool:
+        """Whether someone waits for the next checkpoint."""
+        return bool(self._closed or self._reports)
+
+    @property
+    def storing(self) -> bool:
+        """Whether a checkpoint is on its way, or failed and is to be sent again."""
+        return self._sent is not None
+
+    def checkpoint(self) -> Future[Stored]:
+        """Send what changed to the store; call `stored` or `failed` with what comes of it."""
+        if self._sent is None:
+            self._sent = Checkpoint(
+                changes=self.assembler.changes(),
+                position=self._position,
+                replay_from=self._forwarder.held_from() if self._forwarder is not None else None,
+                reports=tuple(self._reports),
+                outbox=tuple(self._outbox),
+            )
+            self._sent_closed, self._closed = self._closed, []
+            self._reports, self._outbox = [], []
+            self.pending = 0
+        elif not self._resend:
+            raise RuntimeError("a checkpoint is on its way")
+        self._resend = False
+        return self._store.checkpoint(self._sent, self._emitter)
+
+    def stored(self, stored: Stored) -> Position | None:
+        """Learn that the checkpoint is on the disk; return the first position of the journal that is still needed."""
+        sent = self._sent
+        if sent is None:
+            raise RuntimeError("no checkpoint is on its way")
+        self._sent = None
+        self.assembler.stored()
+        self._jobs.extend(CloseJob(closed, stored.chunk, self.terms, self._store) for closed in self._sent_closed)
+        self._sent_closed = []
+        for report in sent.reports:
+            self.assembler.settle(report.session_id, report.revision)
+        self.taken.reports += len(stored.committed)
+        return min((p for p in (sent.position, sent.replay_from) if p is not None), default=None)
+
+    def failed(self) -> None:
+        """Learn that the checkpoint failed; the next `checkpoint` sends it again."""
+        self._resend = True
+
+    # -- closes --------------------------------------------------------------------------------------------------------
+
+    def next_job(self) -> CloseJob | None:
+        """Return a report to make, no two of one session at a time; `finish` it."""
+        for _ in range(len(self._jobs)):
+            job = self._jobs.popleft()
+            session_id = job.closed.session.session_id
+            if session_id not in self._running:
+                self._running.add(session_id)
+                return job
+            self._jobs.append(job)
+        return None
+
+    def finish(self, job: CloseJob, report: Report | None) -> None:
+        """Take what a job made."""
+        session = job.closed.session
+        self._running.discard(session.session_id)
+        if report is None:
+            self.assembler.settle(session.session_id, session.revision, agents=False)
+            self._discard(job.closed.traces)
+        elif self.assembler.knows(session.session_id):
+            if self._forwarder is not None:
+                self._outbox += self._forwarder.on_report(report)
+            self._reports.append(report)
+
+    def give_up(self, job: CloseJob) -> None:
+        """Note that a report could not be made: the session stays due, for a late span or the next start."""
+        self._running.discard(job.closed.session.session_id)
+        self.taken.failed_closes += 1
+        self._count(semconv.H_RECOVERY_FAILED, 1)
+
+    # -- all at once ---------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Store what changed, and wait for it."""
+        if self.dirty or self.storing:
+            self.stored(self.checkpoint().result())
+
+    def close_all(self) -> Iterator[Report]:
+        """Close all that is open and yield the reports, one in memory at a time."""
+        self.drain()
+        self.flush()
+        while (job := self.next_job()) is not None:
+            report = job.run()
+            self.finish(job, report)
+            self.flush()
+            if report is not None:
+                yield report
+
+    def _take_closed(self, ends: Sequence[Closed | Discarded]) -> None:
+        for end in ends:
+            if isinstance(end, Closed):
+                self._closed.append(end)
+            else:
+                self._discard(end.traces)
+
+    def _discard(self, traces: Sequence[str]) -> None:
+        self.taken.plain_traces += len(traces)
+        self._count(semconv.H_TRACES_PLAIN, len(traces))
+        if self._forwarder is not None:
+            self._outbox += self._forwarder.on_discarded(traces)
+
+    def _read(self, record: Record) -> Batch:
+        try:
+            return decode(record)
+        except MalformedError as error:
+            self.taken.unreadable += 1
+            log.error("an accepted request cannot be read (%s %s): %s", record.encoding, record.signal, error)
+            return Batch()
+
+
+def decode(record: Record) -> Batch:
+    """Read an accepted request. Raises MalformedError."""
+    return _DECODERS[record.signal, record.encoding](record.body)
+
+
+_DECODERS: dict[tuple[Signal, Encoding], Callable[[bytes], Batch]] = {
+    ("traces", "protobuf"): otlp_protobuf.decode_traces,
+    ("traces", "json"): otlp_json.decode_traces,
+    ("logs", "protobuf"): otlp_protobuf.decode_logs,
+    ("logs", "json"): otlp_json.decode_logs,
+}
+
+
+class _Visited:
+    """The trace ids that are known to hold an agent visit."""
+
+    def __init__(self, assembler: Assembler) -> None:
+        self._assembler = assembler
+
+    def __contains__(self, trace_id: object) -> bool:
+        return isinstance(trace_id, str) and self._assembler.visited(trace_id)
