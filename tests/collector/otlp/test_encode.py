@@ -23,7 +23,7 @@ WAYS: list[tuple[Callable[[Batch], bytes], Callable[[bytes], Batch], str]] = [
 
 
 @pytest.mark.parametrize(("write", "read", "part"), WAYS)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(batch=worlds.batch)
 def test_a_batch_written_and_read_is_the_same_batch(
     write: Callable[[Batch], bytes], read: Callable[[bytes], Batch], part: str, batch: Batch
@@ -35,7 +35,7 @@ def test_a_batch_written_and_read_is_the_same_batch(
     assert back.rejections == ()
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(batch=worlds.batch)
 def test_json_made_protobuf_says_the_same(batch: Batch) -> None:
     request = encode.traces_to_protobuf(encode.encode_traces_json(batch))

@@ -13,7 +13,7 @@ from collector.otlp.model import Batch
 from tests.collector.otlp import worlds
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(batch=worlds.batch)
 def test_mending_a_sound_request_changes_nothing(batch: Batch) -> None:
     body = encode.encode_traces(batch)
