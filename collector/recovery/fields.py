@@ -56,6 +56,10 @@ _KINDS = (
 )
 
 
+_NOTHING = frozenset({"", "null", "None"})
+"""What serializers write for no value at all, as a whole content."""
+
+
 class Field(msgspec.Struct, frozen=True):
     """One context field as carried. `original`: the name as it stood; `state`: full, redacted or truncated."""
 
@@ -115,7 +119,7 @@ def of_text(text: str) -> list[Field]:
     parsed = values.parse(text)
     if isinstance(parsed, dict):
         return of_object({str(k): v for k, v in parsed.items()})
-    if not text.strip():
+    if text.strip() in _NOTHING or values.is_empty(parsed):
         return []
     if values.is_redacted(text):
         return [Field(MESSAGE, text, MESSAGE, "redacted")]
