@@ -208,7 +208,7 @@ def channel_credentials(destination: Destination) -> grpc.ChannelCredentials | N
     def read(path: str) -> bytes | None:
         return Path(path).read_bytes() if path else None
 
-    return grpc.sslchannel_credentials(
+    return grpc.ssl_channel_credentials(
         read(destination.ca_file), read(destination.key_file), read(destination.cert_file)
     )
 

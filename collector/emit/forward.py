@@ -7,31 +7,40 @@ Rules (annotated):
 - spans of traces without any agent visit go on at once; the others are held for at most `hold_s`;
 - when a report comes, the held spans of its traces go on, with its events on the spans that made the handoffs;
 - each original goes on once: what is learnt later stands only in the review spans, and is counted;
+- a request over 3 MiB goes on in parts, because a receiver's usual limit is 4 MiB;
 - what is held lives in memory, and the journal keeps the request it came in: after a crash it is held again. Entry ids
   come from the journal position, so what was delivered before the crash is not delivered again.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from google.protobuf.message import Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector import semconv
 from collector.emit.health import Health
 from collector.emit.json_otlp import from_json
 from collector.emit.planner import METRICS, TRACES
-from collector.emit.review import verdict_events
+from collector.emit.review import bottlenecks_by_handoff, verdict_events
 from collector.otlp.model import Batch
 from collector.report import BottleneckRow, Encoding, HandoffRow, OutboxEntry, Position, Record, Report
 
 NANO = 1_000_000_000
+PART_BYTES = 3 << 20
+
+_SHAPES = {
+    "traces": ("resource_spans", "scope_spans", "spans"),
+    "logs": ("resource_logs", "scope_logs", "log_records"),
+}
+_Request = TypeVar("_Request", bound=Message)
 _REQUESTS: dict[str, type[Message]] = {
     "traces": ExportTraceServiceRequest,
     "logs": ExportLogsServiceRequest,
@@ -59,8 +68,7 @@ class AsReceived:
         """Return the request itself; on a replay too, because its id tells whether it has gone."""
         if record.signal not in self._destinations:
             return ()
-        payload = to_protobuf(record.body, record.encoding, record.signal)
-        return [OutboxEntry(_entry_id(record.position), record.signal, record.signal, payload)]
+        return _whole(record)
 
     def on_discarded(self, trace_ids: Sequence[str]) -> Sequence[OutboxEntry]:
         """Nothing is held."""
@@ -79,11 +87,14 @@ class AsReceived:
         return None
 
 
-class _Held(msgspec.Struct):
-    """The spans of one trace that came in one request."""
+_Key = tuple[Position, str, int]
+"""Where a held part came from: the request's position, the trace, and which part of that trace's spans in it."""
 
-    position: Position
-    trace_id: str
+
+class _Held(msgspec.Struct):
+    """The spans of one trace that came in one request, or a part of them."""
+
+    key: _Key
     received_ns: int
     size: int
     request: ExportTraceServiceRequest
@@ -99,8 +110,8 @@ class Annotated:
         self._health = health
         self._hold_ns = round(hold_s * NANO)
         self._max_bytes = max_bytes
-        self._held: OrderedDict[tuple[Position, str], _Held] = OrderedDict()  # in the order they came
-        self._by_trace: dict[str, dict[Position, None]] = {}
+        self._held: OrderedDict[_Key, _Held] = OrderedDict()  # in the order they came
+        self._by_trace: dict[str, dict[_Key, None]] = {}
         self._bytes = 0
         health.observe(semconv.H_FORWARD_HELD, lambda: [(self._bytes, {})])
 
@@ -108,13 +119,12 @@ class Annotated:
         """Hold what may be annotated; return the rest, and what the bound pushes out."""
         if record.signal not in self._destinations:
             return ()
-        payload = to_protobuf(record.body, record.encoding, record.signal)
         if record.signal != TRACES:
-            return [OutboxEntry(_entry_id(record.position), record.signal, record.signal, payload)]
-        request = ExportTraceServiceRequest.FromString(payload)
+            return _whole(record)
+        request = ExportTraceServiceRequest.FromString(to_protobuf(record.body, record.encoding, TRACES))
         out: list[OutboxEntry] = []
-        for trace_id, part in _by_trace(request).items():
-            held = _Held(record.position, trace_id, record.received_ns, part.ByteSize(), part)
+        for (trace_id, number), part in _by_trace(request).items():
+            held = _Held((record.position, trace_id, number), record.received_ns, part.ByteSize(), part)
             if trace_id in visited:
                 self._hold(held)
             else:
@@ -157,25 +167,24 @@ class Annotated:
 
     def held_from(self) -> Position | None:
         """Return the position of the oldest request of which something is held."""
-        return min((position for position, _ in self._held), default=None)
+        return min((position for position, _, _ in self._held), default=None)
 
     def _hold(self, held: _Held) -> None:
-        key = (held.position, held.trace_id)
-        if key in self._held:
+        if held.key in self._held:
             return
-        self._held[key] = held
-        self._by_trace.setdefault(held.trace_id, {})[held.position] = None
+        self._held[held.key] = held
+        self._by_trace.setdefault(held.key[1], {})[held.key] = None
         self._bytes += held.size
 
     def _release_trace(self, trace_id: str) -> list[_Held]:
-        return [self._release((position, trace_id)) for position in list(self._by_trace.get(trace_id, ()))]
+        return [self._release(key) for key in list(self._by_trace.get(trace_id, ()))]
 
-    def _release(self, key: tuple[Position, str]) -> _Held:
+    def _release(self, key: _Key) -> _Held:
         held = self._held.pop(key)
-        positions = self._by_trace[held.trace_id]
-        del positions[held.position]
-        if not positions:
-            del self._by_trace[held.trace_id]
+        keys = self._by_trace[key[1]]
+        del keys[key]
+        if not keys:
+            del self._by_trace[key[1]]
         self._bytes -= held.size
         return held
 
@@ -189,37 +198,68 @@ def make_forwarder(mode: str, destinations: Collection[str], health: Health) -> 
 
 def _verdicts(report: Report) -> dict[tuple[str, str], list[tuple[HandoffRow, list[BottleneckRow]]]]:
     verdicts: dict[tuple[str, str], list[tuple[HandoffRow, list[BottleneckRow]]]] = {}
+    bottlenecks = bottlenecks_by_handoff(report)
     for row in report.handoffs:
-        behind = [each for each in report.bottlenecks if row.handoff_id in each.handoffs]
-        verdicts.setdefault((row.trace_id, row.span_id), []).append((row, behind))
+        verdicts.setdefault((row.trace_id, row.span_id), []).append((row, bottlenecks[row.handoff_id]))
     return verdicts
 
 
-def _by_trace(request: ExportTraceServiceRequest) -> dict[str, ExportTraceServiceRequest]:
-    """The request as one request a trace, each with the resources and scopes its spans stood under."""
+def _whole(record: Record) -> list[OutboxEntry]:
+    """The request as it was, or in parts of its order where it is large."""
+    payload = to_protobuf(record.body, record.encoding, record.signal)
+    entry_id = _entry_id(record.position)
+    if len(payload) <= PART_BYTES:
+        return [OutboxEntry(entry_id, record.signal, record.signal, payload)]
+    request = _REQUESTS[record.signal].FromString(payload)
+    sizes: Counter[str] = Counter()
+    parts = _split(request, record.signal, lambda item: _part_of(item, "", sizes))
+    return [
+        OutboxEntry(f"{entry_id}/part/{number}", record.signal, record.signal, part.SerializeToString())
+        for (_, number), part in parts.items()
+    ]
+
+
+def _by_trace(request: ExportTraceServiceRequest) -> dict[tuple[str, int], ExportTraceServiceRequest]:
+    """The request as one request a trace, or several where a trace's spans in it are large: (trace id, number) -> part."""
     trace_ids = {span.trace_id for span in _spans(request)}
-    if len(trace_ids) == 1:
-        return {trace_ids.pop().hex(): request}
-    parts: dict[str, ExportTraceServiceRequest] = {}
-    for resource_spans in request.resource_spans:
-        resources: dict[str, ResourceSpans] = {}
-        for scope_spans in resource_spans.scope_spans:
-            scopes: dict[str, ScopeSpans] = {}
-            for span in scope_spans.spans:
-                trace_id = span.trace_id.hex()
-                if trace_id not in scopes:
-                    if trace_id not in resources:
-                        part = parts.setdefault(trace_id, ExportTraceServiceRequest())
-                        resources[trace_id] = part.resource_spans.add()
-                        _copy_head(resource_spans, resources[trace_id], "scope_spans")
-                    scopes[trace_id] = resources[trace_id].scope_spans.add()
-                    _copy_head(scope_spans, scopes[trace_id], "spans")
-                scopes[trace_id].spans.append(span)
+    if len(trace_ids) == 1 and request.ByteSize() <= PART_BYTES:
+        return {(trace_ids.pop().hex(), 0): request}
+    sizes: Counter[str] = Counter()
+    return _split(request, TRACES, lambda span: _part_of(span, span.trace_id.hex(), sizes))
+
+
+def _part_of(item: Message, group: str, sizes: Counter[str]) -> tuple[str, int]:
+    """Which part of its group an item belongs to, by the sizes of those before it."""
+    number = sizes[group] // PART_BYTES
+    sizes[group] += item.ByteSize()
+    return group, number
+
+
+def _split(
+    request: _Request, signal: str, part_of: Callable[[Any], tuple[str, int]]
+) -> dict[tuple[str, int], _Request]:
+    """The request in parts, each with the resources and scopes that its items stood under."""
+    resources_name, scopes_name, items_name = _SHAPES[signal]
+    parts: dict[tuple[str, int], _Request] = {}
+    for resource in getattr(request, resources_name):
+        resources: dict[tuple[str, int], Any] = {}
+        for scope in getattr(resource, scopes_name):
+            scopes: dict[tuple[str, int], Any] = {}
+            for item in getattr(scope, items_name):
+                key = part_of(item)
+                if key not in scopes:
+                    if key not in resources:
+                        part = parts.setdefault(key, type(request)())
+                        resources[key] = getattr(part, resources_name).add()
+                        _copy_head(resource, resources[key], scopes_name)
+                    scopes[key] = getattr(resources[key], scopes_name).add()
+                    _copy_head(scope, scopes[key], items_name)
+                getattr(scopes[key], items_name).append(item)
     return parts
 
 
 def _copy_head(source: Message, target: Message, without: str) -> None:
-    """Copy every field but the repeated one, fields that this collector does not know too."""
+    """Copy every field but the one that holds what is split."""
     head = type(source)()
     for field, value in source.ListFields():
         if field.name == without:
@@ -238,7 +278,8 @@ def _spans(request: ExportTraceServiceRequest) -> Iterator[Span]:
 
 
 def _entry(held: _Held) -> OutboxEntry:
-    entry_id = f"{_entry_id(held.position)}/{held.trace_id}"
+    position, trace_id, number = held.key
+    entry_id = f"{_entry_id(position)}/{trace_id}{f'/{number}' if number else ''}"
     return OutboxEntry(entry_id, TRACES, "traces", held.request.SerializeToString())
 
 

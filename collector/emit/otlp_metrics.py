@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 import grpc
+import requests
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as GrpcExporter
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as HttpExporter
@@ -93,12 +94,15 @@ def _exporter(destination: Destination) -> MetricExporter:
             max_export_batch_size=MAX_POINTS,
         )
     base = destination.endpoint.rstrip("/")
+    session = requests.Session()
+    session.trust_env = not destination.ca_file  # else REQUESTS_CA_BUNDLE would win over the authorities configured
     return HttpExporter(
         base if base.endswith("/v1/metrics") else f"{base}/v1/metrics",
         certificate_file=destination.ca_file or None,
         client_key_file=destination.key_file or None,
         client_certificate_file=destination.cert_file or None,
         headers=headers,
+        session=session,
         timeout=destination.timeout,
         compression=Compression.Gzip if gzipped else Compression.NoCompression,
         max_export_batch_size=MAX_POINTS,

@@ -34,10 +34,7 @@ def review_spans(report: Report) -> list[Span]:
     for row in report.handoffs:
         if row.trace_id:
             traces.setdefault(row.trace_id, []).append(row)
-    bottlenecks: dict[str, list[BottleneckRow]] = defaultdict(list)
-    for bottleneck in report.bottlenecks:
-        for handoff_id in bottleneck.handoffs:
-            bottlenecks[handoff_id].append(bottleneck)
+    bottlenecks = bottlenecks_by_handoff(report)
     held = {trace_id: rows for trace_id, rows in traces.items() if rows}
     reviews = {trace_id: _review_id(report, trace_id, rows) for trace_id, rows in held.items()}
     spans: list[Span] = []
@@ -46,6 +43,15 @@ def review_spans(report: Report) -> list[Span]:
         spans.append(_review(report, trace_id, rows, children, reviews))
         spans.extend(children)
     return spans
+
+
+def bottlenecks_by_handoff(report: Report) -> Mapping[str, list[BottleneckRow]]:
+    """Return the bottlenecks that each handoff is part of; an empty list for one that is part of none."""
+    bottlenecks: dict[str, list[BottleneckRow]] = defaultdict(list)
+    for bottleneck in report.bottlenecks:
+        for handoff_id in bottleneck.handoffs:
+            bottlenecks[handoff_id].append(bottleneck)
+    return bottlenecks
 
 
 def verdict_events(row: HandoffRow, bottlenecks: Iterable[BottleneckRow], time_ns: int) -> list[Span.Event]:

@@ -210,3 +210,19 @@ def test_the_mode_picks_the_forwarder(health: Health) -> None:
 def test_metrics_are_passed_on_in_protobuf() -> None:
     assert metrics_entry(b"\x0a\x00", "protobuf", "m1") == OutboxEntry("m1", "metrics", "metrics", b"\x0a\x00")
     assert metrics_entry(b'{"resourceMetrics":[{}]}', "json", "m1").payload == b"\x0a\x00"
+
+
+def test_a_request_too_large_for_a_usual_receiver_goes_on_in_parts_and_loses_nothing(
+    annotated: Annotated, health: Health
+) -> None:
+    many = [span(TRACE_1, f"{index + 1:016x}", f"{index}" + "n" * 500_000) for index in range(20)]
+    body = request(*many).SerializeToString()
+    received = AsReceived(("traces",)).on_record(record(body), Batch(), BOTH, False)
+    wide = Annotated(("traces",), health, max_bytes=1 << 30)
+    assert wide.on_record(record(body), Batch(), BOTH, False) == []
+    released = wide.on_report(report())
+    assert [entry.id for entry in received] == [f"forward/1/0/part/{number}" for number in range(4)]
+    assert [entry.id for entry in released] == [f"forward/1/0/{TRACE_1}{suffix}" for suffix in ("", "/1", "/2", "/3")]
+    for entries in (received, released):
+        assert all(len(entry.payload) < 4 << 20 for entry in entries)
+        assert [name for _, found in names(entries) for name in found] == [each.name for each in many]
