@@ -103,10 +103,10 @@ SERVICE_NAME = _attribute(
 SESSION_ID = _attribute("session.id", "string", "The session's key: its own value.", "chat-4711")
 
 HANDOFF_ID = _attribute("orbitrelay.handoff.id", "string", "The handoff's id, the same in every revision.", "h-2f1c...")
-SOURCE_AGENT = _attribute("orbitrelay.handoff.source.agent", "string", "The agent that passed control.", "planner-1")
-SOURCE_ROLE = _attribute("orbitrelay.handoff.source.role", "string", "Its role.", "planner")
-TARGET_AGENT = _attribute("orbitrelay.handoff.target.agent", "string", "The agent that was to take it.", "rsr-1")
-TARGET_ROLE = _attribute("orbitrelay.handoff.target.role", "string", "Its role.", "researcher")
+SOURCE_AGENT = _attribute("orbitrelay.handoff.source", "string", "The agent that passed control.", "planner-1")
+SOURCE_ROLE = _attribute("orbitrelay.handoff.source_role", "string", "Its role.", "planner")
+TARGET_AGENT = _attribute("orbitrelay.handoff.target", "string", "The agent that was to take it.", "rsr-1")
+TARGET_ROLE = _attribute("orbitrelay.handoff.target_role", "string", "Its role.", "researcher")
 MODE = _attribute(
     "orbitrelay.handoff.mode", "string", "Control goes and stays, an agent is called like a tool, or its answer.",
     "transfer, delegate, return",
@@ -157,8 +157,12 @@ SESSION_UNSCORED = _attribute("orbitrelay.session.unscored", "int", "Those that 
 SESSION_WEAKEST = _attribute("orbitrelay.session.weakest_handoff", "string", "Id of the weakest handoff.", "h-2f1c...")
 SESSION_AGENTS = _attribute("orbitrelay.session.agents", "int", "Agents of the session.", "4")
 SESSION_TOKENS = _attribute("orbitrelay.session.tokens", "int", "Tokens of the session's model calls.", "5120")
-CONTRACT_NAME = _attribute("orbitrelay.contract.name", "string", "Name of the contract rule that was used.", "billing")
-CONTRACT_HASH = _attribute("orbitrelay.contract.hash", "string", "SHA-256 of what that rule asks.", "b19f972a...")
+CONTRACT_NAME = _attribute(
+    "orbitrelay.session.contract_name", "string", "Name of the contract rule that was used.", "billing"
+)
+CONTRACT_HASH = _attribute(
+    "orbitrelay.session.contract_hash", "string", "SHA-256 of what that rule asks.", "b19f972a..."
+)
 
 BOTTLENECK_KIND = _attribute(
     "orbitrelay.bottleneck.kind",
@@ -193,6 +197,25 @@ OVERFLOW = _attribute(
     "otel.metric.overflow", "boolean", "OpenTelemetry's: the one series of all that is over the limit of series.", "true",
     "stable",
 )  # fmt: skip
+
+# --- what others may set ----------------------------------------------------------------------------------------------
+
+ACCEPTED: tuple[Attribute, ...] = (
+    Attribute("orbitrelay.handoff.source", "string", "On a handoff's span: the agent that passes control.", "planner"),
+    Attribute(
+        "orbitrelay.handoff.target", "string", "On a handoff's span: the agent that is to take it.", "researcher"
+    ),
+    Attribute("orbitrelay.handoff.mode", "string", "`transfer` where it is not set.", "transfer, delegate, return"),
+    Attribute("orbitrelay.handoff.fields", "string", "What is passed, one JSON object as text.", '{"goal": "..."}'),
+    Attribute("orbitrelay.handoff.reason", "string", "Why control passes.", "needs sources"),
+    Attribute("orbitrelay.handoff.status", "string", "`completed` where it is not set.", "completed, dropped"),
+    Attribute("orbitrelay.agent.role", "string", "On an agent's span: its role.", "engineer"),
+    Attribute(
+        "orbitrelay.contract", "string", "Resource attribute: a contract in JSON; honoured if `contracts.in_band`."
+    ),
+    Attribute("orbitrelay.session.end", "event", "Span event or log event: the session ends here."),
+)
+"""Names that we read in spans instrumented by hand."""
 
 # --- instruments ------------------------------------------------------------------------------------------------------
 

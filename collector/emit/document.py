@@ -51,6 +51,18 @@ handoff id and revision: the same revision exported twice is the same span.
 """
 
 
+_ACCEPTED = """\
+
+## What you may set
+
+Names that are read in spans instrumented by hand; an agent's run is an `invoke_agent` span of OpenTelemetry's GenAI
+conventions (`gen_ai.operation.name`, `gen_ai.agent.name`).
+
+| name | type | examples | |
+|---|---|---|---|
+"""
+
+
 def page() -> str:
     """The whole page."""
     parts = [_HEAD, "\n## Metrics\n\n| instrument | kind, unit | Prometheus | attributes | |\n|---|---|---|---|---|\n"]
@@ -75,10 +87,18 @@ def page() -> str:
     )
     parts.append("\n## Attributes\n\n| attribute | type | stability | examples | |\n|---|---|---|---|---|\n")
     parts.extend(
-        f"| `{each.name}` | {each.type} | {each.stability} | {f'`{each.examples}`' if each.examples else '–'} | {each.brief} |\n"
+        f"| `{each.name}` | {each.type} | {each.stability} | {_code(each.examples)} | {each.brief} |\n"
         for each in semconv.ATTRIBUTES.values()
     )
+    parts.append(_ACCEPTED)
+    parts.extend(
+        f"| `{each.name}` | {each.type} | {_code(each.examples)} | {each.brief} |\n" for each in semconv.ACCEPTED
+    )
     return "".join(parts)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else "–"
 
 
 if __name__ == "__main__":

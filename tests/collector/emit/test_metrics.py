@@ -14,8 +14,8 @@ from collector.report import Exemplar, MetricDelta, PreviousState, Report
 from tests.collector.emit.samples import START, TRACE_1, report, row
 
 PAIR = (
-    ("orbitrelay.handoff.source.role", "planner"),
-    ("orbitrelay.handoff.target.role", "researcher"),
+    ("orbitrelay.handoff.source_role", "planner"),
+    ("orbitrelay.handoff.target_role", "researcher"),
     ("orbitrelay.handoff.mode", "transfer"),
 )
 AT = (START + 1_000_000_000, TRACE_1, "00f067aa0ba902b7")
@@ -39,7 +39,7 @@ def test_the_first_revision_samples_every_instrument_that_has_a_value() -> None:
         ("orbitrelay.handoff.grade", "C"),
         ("orbitrelay.handoff.contracted", True),
     )
-    role = ("orbitrelay.handoff.target.role", "researcher")
+    role = ("orbitrelay.handoff.target_role", "researcher")
 
     def field(name: str, outcome: str) -> tuple[tuple[str, str], ...]:
         return (role, ("orbitrelay.field.name", name), ("orbitrelay.field.outcome", outcome))
@@ -87,7 +87,7 @@ def test_a_correction_counts_once_as_revised_and_samples_nothing_again(change: d
     assert counts(samples.deltas) == [("orbitrelay.report.count", 1), ("orbitrelay.handoff.revised", 1)]
     revised = dict(samples.deltas[1].attributes)
     assert revised["orbitrelay.handoff.grade"] == changed.grade
-    assert revised["orbitrelay.handoff.target.role"] == changed.target_role
+    assert revised["orbitrelay.handoff.target_role"] == changed.target_role
 
 
 def test_a_value_known_only_later_is_a_sample_and_no_correction() -> None:
@@ -146,8 +146,8 @@ def test_one_pair_at_fault_in_two_runs_is_two_bottlenecks_and_no_more_in_the_nex
 def test_hostile_roles_are_cut_and_made_printable() -> None:
     deltas = plan(report(row(source_role="x" * 500, target_role="a\x1b[31m\ud800\n")), PreviousState()).deltas
     pair = dict(deltas[3].attributes)
-    assert pair["orbitrelay.handoff.source.role"] == "x" * 99 + "…"
-    assert pair["orbitrelay.handoff.target.role"] == "a\ufffd[31m\ufffd\ufffd"
+    assert pair["orbitrelay.handoff.source_role"] == "x" * 99 + "…"
+    assert pair["orbitrelay.handoff.target_role"] == "a\ufffd[31m\ufffd\ufffd"
 
 
 def test_no_attribute_is_outside_the_instruments_row_of_the_table_or_holds_an_id() -> None:

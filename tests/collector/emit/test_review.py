@@ -4,8 +4,10 @@ import msgspec
 from google.protobuf import text_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.conventions.extract import extract
 from collector.emit.otlp import MAX_LIST, trace_requests
 from collector.emit.review import review_spans
+from collector.otlp.protobuf import decode_traces
 from tests.collector.emit.samples import START, TRACE_1, TRACE_2, report, row
 
 SECOND = 1_000_000_000
@@ -36,8 +38,8 @@ def test_a_trace_with_a_handoff_gets_a_review_and_under_it_the_handoff_with_its_
         "orbitrelay.session.weakest_handoff": 'string_value: "h1"',
         "orbitrelay.session.agents": "int_value: 2",
         "orbitrelay.session.tokens": "int_value: 120",
-        "orbitrelay.contract.name": 'string_value: "billing"',
-        "orbitrelay.contract.hash": 'string_value: "b19f"',
+        "orbitrelay.session.contract_name": 'string_value: "billing"',
+        "orbitrelay.session.contract_hash": 'string_value: "b19f"',
     }
     assert handoff.parent_span_id == review.span_id
     for field in ("trace_id", "span_id", "parent_span_id", "attributes"):
@@ -236,3 +238,15 @@ def test_requests_are_bounded_in_size_and_carry_our_name_in_resource_and_scope()
         'attributes {\n  key: "service.name"\n  value {\n    string_value: "orbitrelay"\n  }\n}\n'
         '\nname: "orbitrelay"\nversion: "1.2.3"\n'
     )
+
+
+def test_review_spans_that_come_back_feed_nothing_even_where_their_scope_was_lost() -> None:
+    (body,) = trace_requests(review_spans(report()), "1")
+    assert extract(decode_traces(body)).spans == ()
+    lost = ExportTraceServiceRequest.FromString(body)
+    lost.resource_spans[0].scope_spans[0].scope.name = "elsewhere"
+    found = extract(decode_traces(lost.SerializeToString())).spans
+    assert [(span.name, span.facts, span.has_visit) for span in found] == [
+        ("orbitrelay.review", (), False),
+        ("handoff planner-1 -> rsr-1", (), False),
+    ]
