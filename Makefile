@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint types test format proto docs clean
+.PHONY: help setup run lint types test format proto docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -16,6 +16,9 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 setup: $(STAMP)  ## create the virtual environment
+
+run: $(STAMP)  ## start the collector, play a recorded session into it, and say what it found
+	@$(BIN)/python -m collector.demo
 
 lint: $(STAMP)  ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -10,6 +10,14 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from collector.pb.orbitrelay.v1 import report_pb2 as pb
 from collector.report import BottleneckRow, HandoffRow, Report
+from collector.store import SessionRow
+
+_STATES = {
+    "open": pb.SESSION_STATE_OPEN,
+    "closed": pb.SESSION_STATE_CLOSED,
+    "superseded": pb.SESSION_STATE_SUPERSEDED,
+    "expired": pb.SESSION_STATE_EXPIRED,
+}
 
 
 def report_message(report: Report) -> pb.Report:
@@ -27,6 +35,7 @@ def session_of(report: Report) -> pb.Session:
     """The head of a report."""
     return pb.Session(
         session_id=report.session_id,
+        name=report.name,
         key=pb.SessionKey(kind=report.key.kind, value=report.key.value),
         generation=report.generation,
         state=pb.SESSION_STATE_SUPERSEDED if report.superseded_by else pb.SESSION_STATE_CLOSED,
@@ -48,6 +57,7 @@ def session_of(report: Report) -> pb.Session:
             stale=report.stale,
             late=report.late,
             handoffs=len(report.handoffs),
+            dropped_handoffs=sum(row.status == "dropped" for row in report.handoffs),
             scored_handoffs=report.scored,
             unscored_handoffs=report.unscored,
             bottlenecks=len(report.bottlenecks),
@@ -61,7 +71,57 @@ def session_of(report: Report) -> pb.Session:
         mean_completeness=report.mean_score,
         mean_contracted_completeness=report.mean_contracted,
         grade=report.grade,
-        weakest_handoff_id=report.weakest_handoff,
+        weakest=_weakest(report),
+    )
+
+
+def session_message(row: SessionRow) -> pb.Session:
+    """A row of a list."""
+    counts = pb.SessionCounts()
+    if row.revision:
+        counts = pb.SessionCounts(
+            spans=row.spans,
+            handoffs=row.handoffs,
+            dropped_handoffs=row.dropped,
+            scored_handoffs=row.scored,
+            unscored_handoffs=row.unscored,
+            bottlenecks=row.bottlenecks,
+            agents=row.agents,
+            turns=row.turns,
+            tokens=row.tokens,
+        )
+    weakest = None
+    if row.weakest_score is not None:
+        weakest = pb.WeakestRelay(
+            handoff_id=row.weakest_handoff,
+            source=row.weakest_source,
+            target=row.weakest_target,
+            completeness=row.weakest_score,
+        )
+    return pb.Session(
+        session_id=row.session_id,
+        name=row.name,
+        key=pb.SessionKey(kind=row.key.kind, value=row.key.value),
+        generation=row.generation,
+        state=_STATES[row.state],
+        revision=row.revision,
+        close_reason=row.close_reason,
+        partial_reasons=row.partial,
+        superseded_by=row.superseded_by,
+        opened_at=timestamp(row.opened_ns),
+        closed_at=timestamp(row.closed_ns),
+        first_span_at=timestamp(row.first_span_ns),
+        last_span_at=timestamp(row.last_span_ns),
+        service=row.service,
+        tenant=row.tenant,
+        environment=row.environment,
+        counts=counts,
+        contract_name=row.contract_name,
+        contract_hash=row.contract_hash,
+        mean_completeness=row.mean_score,
+        mean_contracted_completeness=row.mean_contracted,
+        grade=row.grade,
+        weakest=weakest,
     )
 
 
@@ -71,6 +131,15 @@ def timestamp(nanoseconds: int) -> Timestamp | None:
         return None
     seconds, nanos = divmod(nanoseconds, 1_000_000_000)
     return Timestamp(seconds=seconds, nanos=nanos)
+
+
+def _weakest(report: Report) -> pb.WeakestRelay | None:
+    for row in report.handoffs:
+        if row.handoff_id == report.weakest_handoff and row.score is not None:
+            return pb.WeakestRelay(
+                handoff_id=row.handoff_id, source=row.source_agent, target=row.target_agent, completeness=row.score
+            )
+    return None
 
 
 def _handoff(row: HandoffRow) -> pb.Handoff:

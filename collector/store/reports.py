@@ -240,7 +240,7 @@ def read_report(connection: sqlite3.Connection, session_id: str, revision: int |
     """Return one report whole, the last where `revision` is None; None if there is none."""
     row = connection.execute(
         """SELECT header, trace, analysis, superseded_by FROM reports JOIN sessions ON id = session_id
-        WHERE session_id = ? AND (revision = ?2 OR ?2 IS NULL) ORDER BY revision DESC LIMIT 1""",
+        WHERE session_id = ?1 AND (reports.revision = ?2 OR ?2 IS NULL) ORDER BY reports.revision DESC LIMIT 1""",
         (session_id, revision),
     ).fetchone()
     if row is None:

@@ -16,10 +16,12 @@ class SessionState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SESSION_STATE_OPEN: _ClassVar[SessionState]
     SESSION_STATE_CLOSED: _ClassVar[SessionState]
     SESSION_STATE_SUPERSEDED: _ClassVar[SessionState]
+    SESSION_STATE_EXPIRED: _ClassVar[SessionState]
 SESSION_STATE_UNSPECIFIED: SessionState
 SESSION_STATE_OPEN: SessionState
 SESSION_STATE_CLOSED: SessionState
 SESSION_STATE_SUPERSEDED: SessionState
+SESSION_STATE_EXPIRED: SessionState
 
 class Report(_message.Message):
     __slots__ = ("session", "handoffs", "bottlenecks", "notes", "trace_ids")
@@ -36,7 +38,7 @@ class Report(_message.Message):
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., handoffs: _Optional[_Iterable[_Union[Handoff, _Mapping]]] = ..., bottlenecks: _Optional[_Iterable[_Union[Bottleneck, _Mapping]]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., trace_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Session(_message.Message):
-    __slots__ = ("session_id", "key", "generation", "state", "revision", "close_reason", "partial_reasons", "superseded_by", "opened_at", "closed_at", "first_span_at", "last_span_at", "service", "tenant", "environment", "counts", "contract_name", "contract_hash", "content", "mean_completeness", "mean_contracted_completeness", "grade", "weakest_handoff_id")
+    __slots__ = ("session_id", "key", "generation", "state", "revision", "close_reason", "partial_reasons", "superseded_by", "opened_at", "closed_at", "first_span_at", "last_span_at", "service", "tenant", "environment", "counts", "contract_name", "contract_hash", "content", "mean_completeness", "mean_contracted_completeness", "grade", "weakest", "name")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
@@ -59,7 +61,8 @@ class Session(_message.Message):
     MEAN_COMPLETENESS_FIELD_NUMBER: _ClassVar[int]
     MEAN_CONTRACTED_COMPLETENESS_FIELD_NUMBER: _ClassVar[int]
     GRADE_FIELD_NUMBER: _ClassVar[int]
-    WEAKEST_HANDOFF_ID_FIELD_NUMBER: _ClassVar[int]
+    WEAKEST_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     key: SessionKey
     generation: int
@@ -82,8 +85,21 @@ class Session(_message.Message):
     mean_completeness: float
     mean_contracted_completeness: float
     grade: str
-    weakest_handoff_id: str
-    def __init__(self, session_id: _Optional[str] = ..., key: _Optional[_Union[SessionKey, _Mapping]] = ..., generation: _Optional[int] = ..., state: _Optional[_Union[SessionState, str]] = ..., revision: _Optional[int] = ..., close_reason: _Optional[str] = ..., partial_reasons: _Optional[_Iterable[str]] = ..., superseded_by: _Optional[str] = ..., opened_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., closed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., first_span_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_span_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., service: _Optional[str] = ..., tenant: _Optional[str] = ..., environment: _Optional[str] = ..., counts: _Optional[_Union[SessionCounts, _Mapping]] = ..., contract_name: _Optional[str] = ..., contract_hash: _Optional[str] = ..., content: _Optional[str] = ..., mean_completeness: _Optional[float] = ..., mean_contracted_completeness: _Optional[float] = ..., grade: _Optional[str] = ..., weakest_handoff_id: _Optional[str] = ...) -> None: ...
+    weakest: WeakestRelay
+    name: str
+    def __init__(self, session_id: _Optional[str] = ..., key: _Optional[_Union[SessionKey, _Mapping]] = ..., generation: _Optional[int] = ..., state: _Optional[_Union[SessionState, str]] = ..., revision: _Optional[int] = ..., close_reason: _Optional[str] = ..., partial_reasons: _Optional[_Iterable[str]] = ..., superseded_by: _Optional[str] = ..., opened_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., closed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., first_span_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_span_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., service: _Optional[str] = ..., tenant: _Optional[str] = ..., environment: _Optional[str] = ..., counts: _Optional[_Union[SessionCounts, _Mapping]] = ..., contract_name: _Optional[str] = ..., contract_hash: _Optional[str] = ..., content: _Optional[str] = ..., mean_completeness: _Optional[float] = ..., mean_contracted_completeness: _Optional[float] = ..., grade: _Optional[str] = ..., weakest: _Optional[_Union[WeakestRelay, _Mapping]] = ..., name: _Optional[str] = ...) -> None: ...
+
+class WeakestRelay(_message.Message):
+    __slots__ = ("handoff_id", "source", "target", "completeness")
+    HANDOFF_ID_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    COMPLETENESS_FIELD_NUMBER: _ClassVar[int]
+    handoff_id: str
+    source: str
+    target: str
+    completeness: float
+    def __init__(self, handoff_id: _Optional[str] = ..., source: _Optional[str] = ..., target: _Optional[str] = ..., completeness: _Optional[float] = ...) -> None: ...
 
 class SessionKey(_message.Message):
     __slots__ = ("kind", "value")
@@ -94,13 +110,14 @@ class SessionKey(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class SessionCounts(_message.Message):
-    __slots__ = ("spans", "log_records", "duplicates", "stale", "late", "handoffs", "scored_handoffs", "unscored_handoffs", "bottlenecks", "agents", "turns", "tokens")
+    __slots__ = ("spans", "log_records", "duplicates", "stale", "late", "handoffs", "dropped_handoffs", "scored_handoffs", "unscored_handoffs", "bottlenecks", "agents", "turns", "tokens")
     SPANS_FIELD_NUMBER: _ClassVar[int]
     LOG_RECORDS_FIELD_NUMBER: _ClassVar[int]
     DUPLICATES_FIELD_NUMBER: _ClassVar[int]
     STALE_FIELD_NUMBER: _ClassVar[int]
     LATE_FIELD_NUMBER: _ClassVar[int]
     HANDOFFS_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_HANDOFFS_FIELD_NUMBER: _ClassVar[int]
     SCORED_HANDOFFS_FIELD_NUMBER: _ClassVar[int]
     UNSCORED_HANDOFFS_FIELD_NUMBER: _ClassVar[int]
     BOTTLENECKS_FIELD_NUMBER: _ClassVar[int]
@@ -113,13 +130,14 @@ class SessionCounts(_message.Message):
     stale: int
     late: int
     handoffs: int
+    dropped_handoffs: int
     scored_handoffs: int
     unscored_handoffs: int
     bottlenecks: int
     agents: int
     turns: int
     tokens: int
-    def __init__(self, spans: _Optional[int] = ..., log_records: _Optional[int] = ..., duplicates: _Optional[int] = ..., stale: _Optional[int] = ..., late: _Optional[int] = ..., handoffs: _Optional[int] = ..., scored_handoffs: _Optional[int] = ..., unscored_handoffs: _Optional[int] = ..., bottlenecks: _Optional[int] = ..., agents: _Optional[int] = ..., turns: _Optional[int] = ..., tokens: _Optional[int] = ...) -> None: ...
+    def __init__(self, spans: _Optional[int] = ..., log_records: _Optional[int] = ..., duplicates: _Optional[int] = ..., stale: _Optional[int] = ..., late: _Optional[int] = ..., handoffs: _Optional[int] = ..., dropped_handoffs: _Optional[int] = ..., scored_handoffs: _Optional[int] = ..., unscored_handoffs: _Optional[int] = ..., bottlenecks: _Optional[int] = ..., agents: _Optional[int] = ..., turns: _Optional[int] = ..., tokens: _Optional[int] = ...) -> None: ...
 
 class Handoff(_message.Message):
     __slots__ = ("handoff_id", "source", "target", "mode", "status", "evidence", "convention", "contracted", "recorded", "redacted", "truncated", "completeness", "grade", "required_fields", "present_fields", "missing_fields", "empty_fields", "extra_fields", "unrecorded_fields", "latency_ms", "reason", "run", "tick", "trace_id", "span_id", "started_at", "ended_at")

@@ -1,0 +1,1 @@
+"""The commands of the command line that are not modules of their own elsewhere."""

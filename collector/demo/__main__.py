@@ -1,0 +1,177 @@
+"""Start a collector, play the recording into it over OTLP/gRPC, wait for its session to close, and say what it found.
+
+A program of its own, and a client of the collector like any other: it starts the real process, and reads the API.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import httpx
+
+from collector.otlp.encode import traces_to_protobuf
+
+HERE = Path(__file__).parent
+EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+PORTS = {"receive.grpc": 4317, "receive.http": 4318, "admin.http": 4319, "admin.grpc": 4320}
+PATIENCE = 60.0
+
+
+class DemoError(Exception):
+    """What kept the demonstration from its end, in one line."""
+
+
+def main() -> int:
+    """Run it; stay until Ctrl-C on a terminal, else end by itself."""
+    data = Path(tempfile.mkdtemp(prefix="orbitrelay-demo-"))
+    ports = _ports()
+    log = data / "collector.log"
+    try:
+        with _collector(data, ports, log) as process:
+            base = f"http://127.0.0.1:{ports['admin.http']}"
+            _wait(
+                process,
+                log,
+                "the collector to be ready",
+                lambda: httpx.get(f"{base}/readyz", timeout=2).status_code == 200,
+            )
+            sent = _play(ports["receive.grpc"])
+            print(
+                f"played {sent} OTLP requests of a recorded session into 127.0.0.1:{ports['receive.grpc']} (gRPC); waiting for it to close"
+            )
+            _wait(process, log, "the session to close", lambda: _sessions(base) != [] and _dossiers(data) != [])
+            print(_summary(base, data, log))
+            if sys.stdout.isatty():
+                print("\nthe collector stays up: point an OTLP exporter at it, or end it with Ctrl-C", flush=True)
+                with contextlib.suppress(KeyboardInterrupt):
+                    process.wait()
+    except DemoError as error:
+        print(f"orbitrelay demo: {error}; its log is {log}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+@contextlib.contextmanager
+def _collector(data: Path, ports: dict[str, int], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    options = {
+        "data.dir": str(data),
+        "contracts.file": str(HERE / "contracts.yaml"),
+        "sessions.grace": "2s",
+        **{f"{name}.endpoint": f"127.0.0.1:{port}" for name, port in ports.items()},
+    }
+    command = [sys.executable, "-m", "collector", "serve"]
+    for name, value in options.items():
+        command += ["--set", f"{name}={value}"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ORBITRELAY_")}
+    with log.open("wb") as stream:
+        process = subprocess.Popen(  # noqa: S603  # our own interpreter and our own module
+            command, env=environment, stderr=stream, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _ports() -> dict[str, int]:
+    """The default ports, or free ones for those that are taken."""
+    chosen = {}
+    for name, port in PORTS.items():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                probe.bind(("127.0.0.1", 0))
+                print(f"port {port} ({name}.endpoint) is taken; using {probe.getsockname()[1]} in its place")
+            chosen[name] = int(probe.getsockname()[1])
+    return chosen
+
+
+def _play(port: int) -> int:
+    requests = [
+        traces_to_protobuf(line) for line in (HERE / "session.otlp.jsonl").read_bytes().splitlines() if line.strip()
+    ]
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        export = channel.unary_unary(EXPORT)
+        for request in requests:
+            export(request, timeout=10)
+    return len(requests)
+
+
+def _sessions(base: str) -> list[dict[str, Any]]:
+    sessions = httpx.get(f"{base}/api/v1/sessions", timeout=5).raise_for_status().json()["sessions"]
+    return [session for session in sessions if session["state"] == "SESSION_STATE_CLOSED"]
+
+
+def _dossiers(data: Path) -> list[Path]:
+    return sorted(data.glob("dossiers/*.dossier.md"))
+
+
+def _wait(process: subprocess.Popen[bytes], log: Path, what: str, done: Any) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise DemoError(
+                f"the collector ended with code {process.returncode}: {lines[-1] if lines else 'it said nothing'}"
+            )
+        with contextlib.suppress(httpx.TransportError):
+            if done():
+                return
+        time.sleep(0.1)
+    raise DemoError(f"waited {PATIENCE:g} s for {what}")
+
+
+def _summary(base: str, data: Path, log: Path) -> str:
+    sessions = _sessions(base)
+    scores = [session["mean_completeness"] for session in sessions if "mean_completeness" in session]
+    lines = [f"\nsessions             {len(sessions)}"]
+    if scores:
+        lines.append(f"mean completeness    {sum(scores) / len(scores):.3f}")
+    weakest = [_weakest(base, session) for session in sessions if "weakest" in session]
+    if weakest:
+        lines.append(f"weakest relay        {min(weakest)[1]}")
+    lines += [f"dossier              {path}" for path in _dossiers(data)]
+    lines += [
+        f"metrics              {base}/metrics",
+        f"API                  {base}/api/v1/sessions",
+        f"log                  {log}",
+    ]
+    return "\n".join(lines)
+
+
+def _weakest(base: str, session: dict[str, Any]) -> tuple[float, str]:
+    response = httpx.get(f"{base}/api/v1/sessions/{session['session_id']}/report", timeout=5).raise_for_status()
+    for handoff in json.loads(response.content)["report"]["handoffs"]:
+        if handoff["handoff_id"] == session["weakest"]["handoff_id"]:
+            lacks = [f"missing {', '.join(handoff['missing_fields'])}"] if handoff["missing_fields"] else []
+            lacks += [f"empty {', '.join(handoff['empty_fields'])}"] if handoff["empty_fields"] else []
+            relay = f"{handoff['source']['name']} -> {handoff['target']['name']}"
+            verdict = (
+                f"{relay}: {handoff['completeness']:.3f} (grade {handoff['grade']}; {'; '.join(lacks) or 'whole'})"
+            )
+            return handoff["completeness"], verdict
+    return 1.0, "none"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
