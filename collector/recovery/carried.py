@@ -155,13 +155,15 @@ class Reader:
     def _delivered(self, edge: Edge) -> Content | None:
         if edge.target is None:
             return None
+        for node in edge.target.nodes:  # told on the target's own span: its alone
+            for fact in node.span.facts:
+                if isinstance(fact, Envelope) and _is_for(fact, edge):
+                    return fact.content
         letters = self.envelopes.get(self.tree.run_of(edge.source.trace_id), [])
         first = bisect_left(letters, edge.source.start, key=lambda e: e[0])
         last = bisect_right(letters, edge.target.start, key=lambda e: e[0])
         for _time, envelope in reversed(letters[first:last]):
-            from_source = not envelope.source or names.agent_key(envelope.source) in edge.source.keys
-            to_target = not envelope.target or names.agent_key(envelope.target) in edge.target.keys
-            if from_source and to_target:
+            if _is_for(envelope, edge):
                 return envelope.content
         return None
 
@@ -211,6 +213,12 @@ def _note(source: AgentVisit, target: AgentVisit | None) -> Content | None:
 
 _NOTE = 16
 """Shortest text that is told apart from a word that is written and read by chance."""
+
+
+def _is_for(envelope: Envelope, edge: Edge) -> bool:
+    from_source = not envelope.source or names.agent_key(envelope.source) in edge.source.keys
+    target = edge.target.keys if edge.target is not None else set()
+    return from_source and (not envelope.target or names.agent_key(envelope.target) in target)
 
 
 def _names_target(key: str, value: Any, target: str) -> bool:

@@ -222,6 +222,8 @@ class Writer:
             )
             if target.virtual:
                 return None, []
+            if start_node is not None and start_node in edge.source.nodes and not edge.source.models:
+                return None, []  # a call that has no span of its own has no start
             begin = start_node.start if start_node is not None else None
             if begin is None:
                 models = [m.node.end for m in edge.source.models if m.node.end <= target.start]

@@ -305,7 +305,7 @@ class Edges:
         groups: dict[tuple[str, int], list[AgentVisit]] = {}
         called = {id(e.target) for e in self.all if e.mode == "delegate"}
         for visit in self.visits.all:
-            if id(visit) not in called:
+            if id(visit) not in called and not visit.adrift:
                 team = any(f.team for f in visit.facts)
                 scope = self.tree.run_of(visit.trace_id) if team else visit.trace_id
                 groups.setdefault((scope, id(visit.parent)), []).append(visit)
@@ -315,7 +315,7 @@ class Edges:
             for visit in group:
                 if not self._free(visit):
                     continue
-                before = order.before(visit)
+                before = _awaited(group, visit) or order.before(visit)
                 if any(f.quotes for f in visit.facts) and visit.content("input") is not None:
                     before = _quoted(group, visit, before)
                 elif len(before) > 1:
@@ -458,16 +458,31 @@ def _quoted(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]
     return direct or [v for v in before if words.quoted_in(v, visit) is None]
 
 
+def _awaited(group: list[AgentVisit], visit: AgentVisit) -> list[AgentVisit]:
+    """The last run before this one of each agent that its span says it waited for."""
+    wanted = {names.agent_key(n) for f in visit.facts for n in f.after}
+    if not wanted:
+        return []
+    at = bisect_left(group, visit.start, key=lambda v: v.start)
+    found: dict[str, AgentVisit] = {}
+    for earlier in reversed(group[max(0, at - _LOOK_BACK) : at]):
+        for key in earlier.keys & wanted:
+            found.setdefault(key, earlier)
+    return list({id(v): v for v in reversed(found.values())}.values())
+
+
 class _Steps:
-    """Visits of one group by the producer's own step numbers."""
+    """Visits of one group by the producer's own step numbers, which count anew under every parent span."""
 
     def __init__(self, group: list[AgentVisit]) -> None:
-        self.by_step: dict[int, list[AgentVisit]] = {}
+        self.by_step: dict[str, dict[int, list[AgentVisit]]] = {}
         for visit in group:
-            self.by_step.setdefault(visit.step or 0, []).append(visit)
-        self.steps = sorted(self.by_step)
+            under = self.by_step.setdefault(visit.first.span.parent_span_id, {})
+            under.setdefault(visit.step or 0, []).append(visit)
+        self.steps = {parent: sorted(steps) for parent, steps in self.by_step.items()}
 
     def before(self, visit: AgentVisit) -> list[AgentVisit]:
         """The runs of the step before."""
-        at = bisect_left(self.steps, visit.step or 0)
-        return self.by_step[self.steps[at - 1]] if at else []
+        parent = visit.first.span.parent_span_id
+        at = bisect_left(self.steps[parent], visit.step or 0)
+        return self.by_step[parent][self.steps[parent][at - 1]] if at else []

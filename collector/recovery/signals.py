@@ -40,6 +40,7 @@ class Signal:
     call: str = ""
     reason: str = ""
     tool: Tool | None = None
+    within: Tool | None = None  # the tool call in whose span a transfer is told
     source_known: bool = True
     order: int = 0  # among the calls of one answer
     taken_by: list[AgentVisit] = field(default_factory=list)
@@ -55,6 +56,7 @@ def find(tree: Tree, visits: Visits) -> list[Signal]:
     for visit in visits.all:
         for key in visit.keys:
             by_key.setdefault(key, []).append(visit)
+    tools = {t.node.key: t for v in visits.all for t in v.tools}
     out: list[Signal] = []
     for node in tree.ordered:
         owner = visits.owner[node.key]
@@ -63,6 +65,7 @@ def find(tree: Tree, visits: Visits) -> list[Signal]:
                 source = _named_source(by_key, fact.source, node, owner)
                 if source is not None:
                     out.append(_of_transfer(fact, node, source, visits.names))
+                    out[-1].within = next((tools[up.key] for up in node.ancestors() if up.key in tools), None)
     for visit in visits.all:
         out += [s for tool in visit.tools if (s := _of_tool(tool, visit, visits.names)) is not None]
     for visit in visits.all:
@@ -177,6 +180,11 @@ def _merge(signals: list[Signal]) -> list[Signal]:
 def _same_request(a: Signal, b: Signal) -> bool:
     if a.call_id and b.call_id:
         return a.call_id == b.call_id
+    by_a, by_b = a.within or a.tool, b.within or b.tool
+    if (a.within or b.within) and by_a is not None and by_b is not None and by_a is not by_b:
+        return False  # told inside one tool's span, asked for by another
+    if a.node is b.node and a.tool is None and b.tool is None and not a.call and not b.call and a.sure and b.sure:
+        return False  # two that one span tells are two
     if a.node is b.node:
         return not (a.target and b.target) or names.agent_key(a.target) == names.agent_key(b.target)
     if a.tool is not None and b.tool is not None:
@@ -206,6 +214,7 @@ def _absorb(kept: Signal, other: Signal) -> None:
     kept.call = kept.call or other.call
     kept.reason = kept.reason or other.reason
     kept.tool = kept.tool or other.tool
+    kept.within = kept.within or other.within
 
 
 def call_behind(signal: Signal) -> tuple[Message | None, Call | None]:

@@ -39,7 +39,7 @@ class AgentVisit:
     """One run of an agent: from its start until it gives control away or ends."""
 
     __slots__ = (
-        "answers", "end", "facts", "keys", "models", "name", "nodes", "parent", "start", "tools", "via", "virtual", "visible",
+        "adrift", "answers", "end", "facts", "keys", "models", "name", "nodes", "parent", "start", "tools", "via", "virtual", "visible",
     )  # fmt: skip
 
     def __init__(self, node: Node, fact: Visit, name: str) -> None:
@@ -52,6 +52,7 @@ class AgentVisit:
         self.models: list[Model] = []
         self.tools: list[Tool] = []
         self.virtual = False
+        self.adrift = False  # called by a run whose agent nothing names
         self.answers: list[tuple[Model | None, Message]] | None = None
         self.visible: str | None = None
         self.keys: set[str] = set()
@@ -276,6 +277,11 @@ class Visits:
                 gone.add(id(visit))
         if not gone:
             return
+        for visit in self.all:
+            up = self._above(visit)
+            while up is not None and id(up) in gone and not visit.adrift:
+                visit.adrift = not up.name and bool(up.models or up.tools)
+                up = self._above(up)
         for node in self.tree.ordered:
             owner = self.owner[node.key]
             while owner is not None and id(owner) in gone:
@@ -353,10 +359,14 @@ class Visits:
     def _stand_ins(self) -> None:
         """A call whose callee has no span of its own: the call's span stands for the callee's run."""
         directory = names.Directory([v.name for v in self.all] + list(self.known))
-        for visit in list(self.all):
+        waiting = list(self.all)
+        while waiting:
+            visit = waiting.pop()
             for tool in visit.tools:
                 fact = tool.fact
-                if not (fact.runs_target and fact.target) or fact.failed or self._has_visit_below(tool.node, visit):
+                if tool.visit is not visit or not (fact.runs_target and fact.target) or fact.failed:
+                    continue
+                if self._has_visit_below(tool.node, visit):
                     continue
                 name = directory.find(fact.target) or fact.target
                 stand_in = AgentVisit(tool.node, Visit(name=name, output=fact.result), name)
@@ -373,6 +383,7 @@ class Visits:
                 visit.tools = [t for t in visit.tools if t.node.key not in inside]
                 for inner in stand_in.tools:
                     inner.visit = stand_in
+                waiting.append(stand_in)  # whose callees may have no spans either
 
     def _has_visit_below(self, node: Node, owner: AgentVisit) -> bool:
         return any(self.owner[n.key] not in (owner, None) for n in _below(node))
@@ -432,6 +443,8 @@ def _below(node: Node) -> Iterable[Node]:
 def _same_run(above: AgentVisit, new: AgentVisit) -> bool:
     if not new.name or not above.name:
         return True
+    if above.key != new.key and all(f.soft for f in above.facts) != new.facts[0].soft:
+        return False  # a step and the agent that runs in it, each with a name of its own
     return bool(above.keys & new.keys)
 
 
