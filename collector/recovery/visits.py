@@ -267,12 +267,16 @@ class Visits:
         named = {names.agent_key(n) for n in self.known} | {
             k for v in self.all for k in v.keys if not all(f.soft for f in v.facts)
         }
-        parents = {id(p) for v in self.all if (p := self._above(v)) is not None}
+        inside: dict[int, list[AgentVisit]] = {}
+        for visit in self.all:
+            if (outer := self._above(visit)) is not None:
+                inside.setdefault(id(outer), []).append(visit)
+        self._join_steps(inside)
         gone: set[int] = set()
         for visit in self.all:
             idle = not visit.models and not visit.tools
             soft = all(f.soft for f in visit.facts) and not visit.models and not (visit.keys & named)
-            wrapper = all(f.wraps for f in visit.facts) and idle and id(visit) in parents
+            wrapper = all(f.wraps for f in visit.facts) and idle and id(visit) in inside
             if soft or wrapper or not visit.name:
                 gone.add(id(visit))
         if not gone:
@@ -296,6 +300,25 @@ class Visits:
                         tool.visit = heir
                     heir.tools += visit.tools
         self.all = [v for v in self.all if id(v) not in gone]
+
+    def _join_steps(self, inside: dict[int, list[AgentVisit]]) -> None:
+        """A step around one agent, which says that the step is its own, is that agent's run under the agent's name."""
+        joined: dict[int, AgentVisit] = {}
+        for visit in self.all:
+            inner = inside.get(id(visit), [])
+            if len(inner) == 1 and all(f.wraps for f in visit.facts) and visit.key in inner[0].keys:
+                name = inner[0].name
+                visit.take(inner[0])
+                visit.name = name
+                joined[id(inner[0])] = visit
+                inside[id(visit)] = inside.pop(id(inner[0]), [])
+        if joined:
+            for key, owner in self.owner.items():
+                if owner is not None and id(owner) in joined:
+                    self.owner[key] = joined[id(owner)]
+            for tool in (t for v in joined.values() for t in v.tools):
+                tool.visit = joined.get(id(tool.visit), tool.visit)
+            self.all = [v for v in self.all if id(v) not in joined]
 
     def _told(self) -> None:
         """Calls that the span of a workflow tells of the runs in it become calls of those runs, and name how inner runs were called."""
