@@ -246,8 +246,8 @@ class Writer:
     def _return_latency(self, edge: Edge) -> tuple[Number | int | None, list[str]]:
         """From the end of the delegate's run to the end of the call that waited for it."""
         via = edge.of.via if edge.of is not None else None
-        if via is None or edge.source.virtual:
-            return None, []
+        if via is None or edge.source.virtual or (edge.target is not None and via.node in edge.target.nodes):
+            return None, []  # no call, or one that has no span of its own
         if via.node.clock != edge.source.first.clock:
             return None, ["latency_two_clocks"]
         gap = via.end - edge.source.end

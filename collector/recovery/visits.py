@@ -464,8 +464,11 @@ def _below(node: Node) -> Iterable[Node]:
 
 
 def _same_run(above: AgentVisit, new: AgentVisit) -> bool:
-    if not new.name or not above.name:
-        return True
+    if (
+        not new.name or not above.name
+    ):  # one that names nobody; but a default name of the same producer is another agent's
+        given = all(any(f.name for f in v.facts) for v in (above, new))
+        return not (given and above.convention == new.convention)
     if above.key != new.key and all(f.soft for f in above.facts) != new.facts[0].soft:
         return False  # a step and the agent that runs in it, each with a name of its own
     return bool(above.keys & new.keys)
