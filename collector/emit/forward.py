@@ -4,7 +4,9 @@ Separate from review spans, which tell the same in spans of our own. Messages ar
 that a field which this collector does not know goes through whole.
 
 Rules (annotated):
-- spans of traces without any agent visit go on at once; the others are held for at most `hold_s`;
+- spans of traces that show nothing of agents go on at once. Spans end before the spans that they stand in, so the first
+  of an agent's trace come without an agent: a trace in which a convention is recognised is held until an agent shows or
+  its root has ended without one. What is held is held for at most `hold_s`;
 - when a report comes, the held spans of its traces go on, with its events on the spans that made the handoffs;
 - each original goes on once: what is learnt later stands only in the review spans, and is counted;
 - a request over 3 MiB goes on in parts, because a receiver's usual limit is 4 MiB;
@@ -26,11 +28,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector import semconv
+from collector.conventions.registry import default_registry
 from collector.emit.health import Health
 from collector.emit.json_otlp import from_json
 from collector.emit.planner import METRICS, TRACES
 from collector.emit.review import bottlenecks_by_handoff, verdict_events
 from collector.otlp.model import Batch
+from collector.otlp.model import Span as ReceivedSpan
 from collector.report import BottleneckRow, Encoding, HandoffRow, OutboxEntry, Position, Record, Report
 
 NANO = 1_000_000_000
@@ -104,9 +108,15 @@ class Annotated:
     """Holds the spans of traces with agents until their report, `hold_s`, or `max_bytes` of all that is held."""
 
     def __init__(
-        self, destinations: Container[str], health: Health, hold_s: float = 30.0, max_bytes: int = 64 << 20
+        self,
+        destinations: Container[str],
+        health: Health,
+        recognises: Callable[[ReceivedSpan], bool],
+        hold_s: float = 30.0,
+        max_bytes: int = 64 << 20,
     ) -> None:
         self._destinations = destinations
+        self._recognises = recognises
         self._health = health
         self._hold_ns = round(hold_s * NANO)
         self._max_bytes = max_bytes
@@ -123,9 +133,12 @@ class Annotated:
             return _whole(record)
         request = ExportTraceServiceRequest.FromString(to_protobuf(record.body, record.encoding, TRACES))
         out: list[OutboxEntry] = []
+        agents = self._of_agents(batch, visited)
+        for trace_id in {span.trace_id for span in batch.spans} - agents:
+            out += self.on_discarded([trace_id])
         for (trace_id, number), part in _by_trace(request).items():
             held = _Held((record.position, trace_id, number), record.received_ns, part.ByteSize(), part)
-            if trace_id in visited:
+            if trace_id in agents:
                 self._hold(held)
             else:
                 out.append(_entry(held))
@@ -169,6 +182,16 @@ class Annotated:
         """Return the position of the oldest request of which something is held."""
         return min((position for position, _, _ in self._held), default=None)
 
+    def _of_agents(self, batch: Batch, visited: Container[str]) -> set[str]:
+        """Traces of a request that hold agents, or may yet turn out to."""
+        ended = {span.trace_id for span in batch.spans if not span.parent_span_id and span.end_unix_nano}
+        return {
+            span.trace_id
+            for span in batch.spans
+            if span.trace_id in visited
+            or (span.trace_id not in ended and (span.trace_id in self._by_trace or self._recognises(span)))
+        }
+
     def _hold(self, held: _Held) -> None:
         if held.key in self._held:
             return
@@ -193,7 +216,10 @@ def make_forwarder(mode: str, destinations: Collection[str], health: Health) -> 
     """Return the forwarder for `traces.forward` to the configured destinations; None where nothing is to be forwarded."""
     if mode == "off" or not destinations:
         return None
-    return Annotated(destinations, health) if mode == "annotated" else AsReceived(destinations)
+    if mode == "as_received":
+        return AsReceived(destinations)
+    registry = default_registry()
+    return Annotated(destinations, health, lambda span: registry.of_span(span) is not None)
 
 
 def _verdicts(report: Report) -> dict[tuple[str, str], list[tuple[HandoffRow, list[BottleneckRow]]]]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -14,6 +14,7 @@ from opentelemetry.sdk.metrics.export import Gauge, Sum
 from collector.emit.forward import Annotated, AsReceived, make_forwarder, metrics_entry
 from collector.emit.health import Health
 from collector.otlp.model import Batch
+from collector.otlp.protobuf import decode_traces
 from collector.report import OutboxEntry, Position, Record
 from tests.collector.emit.samples import START, TRACE_1, TRACE_2, report, row
 
@@ -23,9 +24,13 @@ ORIGIN = "00f067aa0ba902b7"
 UNKNOWN_FIELD = b"\xfa\x3e\x05hello"  # field 1007, of no known message
 
 
-def span(trace_id: str, span_id: str, name: str = "x") -> Span:
+def span(trace_id: str, span_id: str, name: str = "x", child: bool = False) -> Span:
     return Span(
-        trace_id=bytes.fromhex(trace_id), span_id=bytes.fromhex(span_id), name=name, end_time_unix_nano=START + SECOND
+        trace_id=bytes.fromhex(trace_id),
+        span_id=bytes.fromhex(span_id),
+        parent_span_id=b"\x09" * 8 if child else b"",
+        name=name,
+        end_time_unix_nano=START + SECOND,
     )
 
 
@@ -38,6 +43,19 @@ def request(*spans: Span) -> ExportTraceServiceRequest:
 
 def record(body: bytes, offset: int = 0, seconds: int = 0) -> Record:
     return Record("traces", "protobuf", body, START + seconds * SECOND, position=Position(1, offset))
+
+
+def take(
+    forwarder: AsReceived | Annotated,
+    *spans: Span,
+    visited: Container[str] = (),
+    offset: int = 0,
+    seconds: int = 0,
+    replay: bool = False,
+) -> Sequence[OutboxEntry]:
+    """Give one request of these spans to a forwarder."""
+    body = request(*spans).SerializeToString()
+    return forwarder.on_record(record(body, offset, seconds), decode_traces(body), visited, replay)
 
 
 def names(entries: Sequence[OutboxEntry]) -> list[tuple[str, list[str]]]:
@@ -65,7 +83,12 @@ def health() -> Iterator[Health]:
 
 @pytest.fixture
 def annotated(health: Health) -> Annotated:
-    return Annotated(("traces", "logs"), health)
+    return hold(health, ("traces", "logs"))
+
+
+def hold(health: Health, destinations: Container[str] = ("traces",), max_bytes: int = 1 << 30) -> Annotated:
+    """Recognises spans by their name."""
+    return Annotated(destinations, health, lambda each: each.name.startswith("agent"), max_bytes=max_bytes)
 
 
 def reading(health: Health, name: str) -> int | float:
@@ -111,10 +134,8 @@ def test_logs_go_on_as_they_came_and_nothing_goes_where_nothing_is_configured(an
 def test_traces_without_an_agent_go_on_at_once_and_the_others_wait_for_their_report(
     annotated: Annotated, health: Health
 ) -> None:
-    body = request(
-        span(TRACE_2, "b7ad6b7169203331", "plain"), span(TRACE_1, ORIGIN, "call"), span(TRACE_1, "01" * 8, "other")
-    )
-    out = annotated.on_record(record(body.SerializeToString(), 10), Batch(), {TRACE_1}, False)
+    spans = span(TRACE_2, "b7ad6b7169203331", "plain"), span(TRACE_1, ORIGIN, "call"), span(TRACE_1, "01" * 8, "other")
+    out = take(annotated, *spans, visited={TRACE_1}, offset=10)
     assert names(out) == [(f"forward/1/10/{TRACE_2}", ["plain"])]
     assert annotated.held_from() == Position(1, 10)
     assert reading(health, "forward.held") > 0
@@ -127,10 +148,29 @@ def test_traces_without_an_agent_go_on_at_once_and_the_others_wait_for_their_rep
     assert reading(health, "forward.unannotated") == 1
 
 
+def test_spans_that_end_before_their_agent_are_held_for_it(annotated: Annotated) -> None:
+    assert take(annotated, span(TRACE_1, ORIGIN, "agent tool", child=True)) == []
+    assert take(annotated, span(TRACE_1, "03" * 8, "http", child=True), offset=5) == []
+    assert take(annotated, span(TRACE_1, "04" * 8, "agent"), visited={TRACE_1}, offset=9) == []
+    assert names(annotated.on_report(report(bottlenecks=()))) == [
+        (f"forward/1/0/{TRACE_1}", ["agent tool['completeness']"]),
+        (f"forward/1/5/{TRACE_1}", ["http"]),
+        (f"forward/1/9/{TRACE_1}", ["agent"]),
+    ]
+
+
+def test_a_trace_that_looked_like_an_agents_goes_on_when_its_root_has_ended_without_one(annotated: Annotated) -> None:
+    assert take(annotated, span(TRACE_1, ORIGIN, "agent-less model call", child=True)) == []
+    assert names(take(annotated, span(TRACE_1, "04" * 8, "GET /"), offset=9)) == [
+        (f"forward/1/0/{TRACE_1}", ["agent-less model call"]),
+        (f"forward/1/9/{TRACE_1}", ["GET /"]),
+    ]
+    assert annotated.held_from() is None
+
+
 def test_annotation_only_adds_events_at_the_spans_end(annotated: Annotated) -> None:
-    made = request(span(TRACE_1, ORIGIN))
-    body = made.SerializeToString() + UNKNOWN_FIELD
-    annotated.on_record(record(body), Batch(), BOTH, False)
+    body = request(span(TRACE_1, ORIGIN)).SerializeToString() + UNKNOWN_FIELD
+    annotated.on_record(record(body), decode_traces(body), BOTH, False)
     (entry,) = annotated.on_report(report())
     sent = ExportTraceServiceRequest.FromString(entry.payload)
     events = sent.resource_spans[0].scope_spans[0].spans[0].events
@@ -143,8 +183,7 @@ def test_annotation_only_adds_events_at_the_spans_end(annotated: Annotated) -> N
 
 
 def test_a_trace_that_is_cut_out_of_a_request_keeps_its_resource_and_scope(annotated: Annotated) -> None:
-    body = request(span(TRACE_1, ORIGIN), span(TRACE_2, "02" * 8)).SerializeToString()
-    (plain,) = annotated.on_record(record(body), Batch(), {TRACE_1}, False)
+    (plain,) = take(annotated, span(TRACE_1, ORIGIN), span(TRACE_2, "02" * 8), visited={TRACE_1})
     (held,) = annotated.on_report(report())
     for entry, trace_id in ((plain, TRACE_2), (held, TRACE_1)):
         (resource,) = ExportTraceServiceRequest.FromString(entry.payload).resource_spans
@@ -156,9 +195,8 @@ def test_a_trace_that_is_cut_out_of_a_request_keeps_its_resource_and_scope(annot
 def test_what_is_held_goes_after_thirty_seconds_without_its_verdict_which_is_counted(
     annotated: Annotated, health: Health
 ) -> None:
-    body = request(span(TRACE_1, ORIGIN)).SerializeToString()
-    annotated.on_record(record(body, 0, seconds=0), Batch(), BOTH, False)
-    annotated.on_record(record(body, 50, seconds=10), Batch(), BOTH, False)
+    take(annotated, span(TRACE_1, ORIGIN), visited=BOTH)
+    take(annotated, span(TRACE_1, ORIGIN), visited=BOTH, offset=50, seconds=10)
     assert annotated.on_tick(START + 30 * SECOND - 1) == []
     assert names(annotated.on_tick(START + 30 * SECOND)) == [(f"forward/1/0/{TRACE_1}", ["x"])]
     assert annotated.held_from() == Position(1, 50)
@@ -168,20 +206,20 @@ def test_what_is_held_goes_after_thirty_seconds_without_its_verdict_which_is_cou
 
 
 def test_several_handoffs_of_one_span_all_stand_on_it(annotated: Annotated) -> None:
-    annotated.on_record(record(request(span(TRACE_1, ORIGIN)).SerializeToString()), Batch(), BOTH, False)
+    take(annotated, span(TRACE_1, ORIGIN), visited=BOTH)
     made = report(row("h1"), row("h2"), bottlenecks=())
     assert names(annotated.on_report(made))[0][1] == ["x['completeness', 'completeness']"]
 
 
 def test_discarded_traces_go_on(annotated: Annotated) -> None:
-    annotated.on_record(record(request(span(TRACE_1, ORIGIN)).SerializeToString()), Batch(), BOTH, False)
+    take(annotated, span(TRACE_1, ORIGIN), visited=BOTH)
     assert names(annotated.on_discarded([TRACE_2, TRACE_1])) == [(f"forward/1/0/{TRACE_1}", ["x"])]
 
 
 def test_beyond_the_bound_the_oldest_held_go_first(health: Health) -> None:
-    body = request(span(TRACE_1, ORIGIN, "n" * 1000)).SerializeToString()
-    annotated = Annotated(("traces",), health, max_bytes=2500)
-    out = [annotated.on_record(record(body, offset), Batch(), BOTH, False) for offset in range(4)]
+    annotated = hold(health, max_bytes=2500)
+    big = span(TRACE_1, ORIGIN, "n" * 1000)
+    out = [take(annotated, big, visited=BOTH, offset=offset) for offset in range(4)]
     assert [[entry.id for entry in entries] for entries in out] == [
         [],
         [],
@@ -191,11 +229,10 @@ def test_beyond_the_bound_the_oldest_held_go_first(health: Health) -> None:
 
 
 def test_a_replay_holds_the_same_again_under_the_same_ids(health: Health) -> None:
-    body = request(span(TRACE_1, ORIGIN), span(TRACE_2, "02" * 8)).SerializeToString()
-    before, after = Annotated(("traces",), health), Annotated(("traces",), health)
-    first = before.on_record(record(body), Batch(), {TRACE_1}, False)
-    again = after.on_record(record(body), Batch(), BOTH, True)  # the other trace has got an agent since
-    assert again == []
+    spans = span(TRACE_1, ORIGIN), span(TRACE_2, "02" * 8)
+    before, after = hold(health), hold(health)
+    first = take(before, *spans, visited={TRACE_1})
+    assert take(after, *spans, visited=BOTH, replay=True) == []  # the other trace has got an agent since
     ids = {entry.id for entry in (*first, *before.on_report(report()))}
     assert ids == {entry.id for entry in (*after.on_report(report()), *after.on_discarded([TRACE_2]))}
 
@@ -213,14 +250,13 @@ def test_metrics_are_passed_on_in_protobuf() -> None:
 
 
 def test_a_request_too_large_for_a_usual_receiver_goes_on_in_parts_and_loses_nothing(
-    annotated: Annotated, health: Health
+    annotated: Annotated,
 ) -> None:
     many = [span(TRACE_1, f"{index + 1:016x}", f"{index}" + "n" * 500_000) for index in range(20)]
     body = request(*many).SerializeToString()
     received = AsReceived(("traces",)).on_record(record(body), Batch(), BOTH, False)
-    wide = Annotated(("traces",), health, max_bytes=1 << 30)
-    assert wide.on_record(record(body), Batch(), BOTH, False) == []
-    released = wide.on_report(report())
+    assert take(annotated, *many, visited=BOTH) == []
+    released = annotated.on_report(report())
     assert [entry.id for entry in received] == [f"forward/1/0/part/{number}" for number in range(4)]
     assert [entry.id for entry in released] == [f"forward/1/0/{TRACE_1}{suffix}" for suffix in ("", "/1", "/2", "/3")]
     for entries in (received, released):
