@@ -172,7 +172,7 @@ def test_a_session_is_told_downstream_once_in_its_own_traces_however_often_it_is
             assert first == {
                 "handoff.completeness": 4,
                 "handoff.latency": 5,
-                "handoff.fields": 11,  # 4 present, 1 empty, 3 missing, 3 extra; what is only in the history is none of them
+                "handoff.fields": 11,  # 4 present, 1 empty, 3 missing, 3 extra; not those only in the history
                 "handoff.count": 5,
                 "session.completeness": 1,
                 "session.count": 1,
