@@ -150,8 +150,8 @@ def latency(relays: list[Json]) -> list[Finding]:
     values = [Fraction(handoff["latency_ms"]) for handoff in known]
     if not values:
         return []
-    mean = sum(values) / len(values)
-    variance = sum((value - mean) ** 2 for value in values) / len(values)
+    mean = sum(values, Fraction(0)) / len(values)
+    variance = sum(((value - mean) * (value - mean) for value in values), Fraction(0)) / len(values)
     with localcontext() as context:
         context.prec = 4000
         deviation = (Decimal(variance.numerator) / Decimal(variance.denominator)).sqrt()
@@ -168,7 +168,7 @@ def latency(relays: list[Json]) -> list[Finding]:
             [handoff["handoff_id"]],
         )
         for handoff, value in zip(known, values, strict=True)
-        if value > mean and (value - mean) ** 2 > variance
+        if value > mean and (value - mean) * (value - mean) > variance
     ]
 
 
