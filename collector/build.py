@@ -21,7 +21,7 @@ from collector.config.options import Options
 from collector.contracts import ContractBook, ContractError
 from collector.contracts import load as load_contracts
 from collector.emit.downstream import Sink, make_sink
-from collector.emit.files import Folder
+from collector.emit.files import Folder, write_whole
 from collector.emit.forward import make_forwarder
 from collector.emit.health import Health
 from collector.emit.otlp_metrics import MetricsPush
@@ -37,6 +37,7 @@ from collector.sessions.sightings import Scopes
 from collector.store import Store
 
 _HASH_KEY = "hash.key"
+_INSTANCE_ID = "instance.id"
 
 
 class Core(NamedTuple):
@@ -90,7 +91,7 @@ def build_core(options: Options, folder: Path, terms: Terms) -> Core:
         health,
         clock.now_ns,
         version=version(),
-        instance_id=str(uuid.uuid4()),
+        instance_id=str(uuid.UUID(bytes=_kept(folder, _INSTANCE_ID, 16), version=4)),
     )
     push = None
     if options.export.metrics.endpoint:
@@ -187,12 +188,15 @@ def _observe(health: Health, engine: Engine, store: Store) -> None:
 
 def _hash_key(folder: Path) -> bytes:
     """The key of `content: hashed`: one a data folder, so that a value has one hash in all of its sessions."""
-    path = folder / _HASH_KEY
+    return _kept(folder, _HASH_KEY, 32)
+
+
+def _kept(folder: Path, name: str, size: int) -> bytes:
+    """Random bytes that stay the same for a data folder: metric totals outlive a restart, and so must what they are of."""
+    path = folder / name
     try:
         if not path.exists():
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.write(handle, os.urandom(32))
-            os.close(handle)
+            write_whole(path, os.urandom(size))
         return path.read_bytes()
     except OSError as error:
-        raise StartError(f"cannot keep the hash key {str(path)!r}: {(error.strerror or str(error)).lower()}") from error
+        raise StartError(f"cannot keep {str(path)!r}: {(error.strerror or str(error)).lower()}") from error
