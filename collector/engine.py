@@ -171,6 +171,7 @@ class Engine:
         self._failed_bytes = self._failed_requests = 0  # written by the event loop only
         self._refused: dict[str, int] = {}
         self._damages = 0
+        self._needed: Position | None = None
         self._purging = False
 
     # -- lifecycle -----------------------------------------------------------------------------------------------------
@@ -218,6 +219,7 @@ class Engine:
         if stopped:
             self._thread = None
             self._commit = None
+            await asyncio.to_thread(self._trim_now)
         return stopped and self._intake.idle
 
     # -- the event loop's side -----------------------------------------------------------------------------------------
@@ -384,7 +386,17 @@ class Engine:
         """Store what changed, on this thread: before the engine runs, there is nothing else to do."""
         intake = self._intake
         if intake.dirty:
-            intake.stored(intake.checkpoint().result())
+            self._needed = intake.stored(intake.checkpoint().result())
+            self._trim_now()
+
+    def _trim_now(self) -> None:
+        """Drop segments that nothing needs, while the committing thread does not run."""
+        if self._journal is None or self._needed is None:
+            return
+        try:
+            self._journal.trim(self._needed)
+        except OSError as error:
+            log.warning("journal: cannot delete a segment: %s", error)
 
     def _run(self) -> None:
         while True:
@@ -460,9 +472,9 @@ class Engine:
             return
         self._store_failing = False
         stored = done.result()
-        needed = self._intake.stored(stored)
-        if needed is not None and self._commit is not None:
-            self._commit.trim(needed)
+        self._needed = self._intake.stored(stored)
+        if self._needed is not None and self._commit is not None:
+            self._commit.trim(self._needed)
         if stored.committed:
             self._reported()
 

@@ -360,7 +360,7 @@ class Assembler:
         session.best = min((trace.best for trace in session.traces.values()), default=None)
         if session.state == "open":
             self._open += 1
-        else:
+        elif not session.due:  # one that is due stays until it is settled
             self._closed[session] = None
         return session
 

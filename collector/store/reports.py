@@ -257,7 +257,7 @@ def read_report(connection: sqlite3.Connection, session_id: str, revision: int |
 def read_trace(connection: sqlite3.Connection, session_id: str, revision: int | None) -> bytes | None:
     """Return the trace document of one report."""
     row = connection.execute(
-        """SELECT trace FROM reports WHERE session_id = ? AND (revision = ?2 OR ?2 IS NULL)
+        """SELECT trace FROM reports WHERE session_id = ?1 AND (revision = ?2 OR ?2 IS NULL)
         ORDER BY revision DESC LIMIT 1""",
         (session_id, revision),
     ).fetchone()
