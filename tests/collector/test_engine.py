@@ -1,87 +1,299 @@
-"""The engine end to end, in this process: requests in, reports in the store."""
+"""The engine end to end, in this process: requests in, reports in the store, over restarts and trouble."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from collector.clock import SteadyClock, seconds
-from collector.engine import Accepted, Engine
-from collector.journal import Journal
-from collector.store import Store
+from collector.engine import Accepted, Limits, Overloaded
+from collector.pipeline import Terms
+from collector.sessions.assembler import Rules
+from collector.sessions.sightings import Scopes
+from tests.collector.engines import Bench, capture, case_session, run
+from tests.collector.journal.faults import FaultyFiles
 
-CAPTURES = Path(__file__).parents[1] / "conformance" / "captures"
-
-
-class HandClock(SteadyClock):
-    """A clock that moves when told."""
-
-    def __init__(self, now_s: float = 1_800_000_000) -> None:
-        self.now = seconds(now_s)
-
-    def now_ns(self) -> int:
-        return self.now
-
-    def forward(self, by_s: float) -> None:
-        self.now += seconds(by_s)
+LEAF, STALE, ROOT = case_session(0)
 
 
-class Bench:
-    """An engine over files in a folder, and a clock to move."""
+def test_a_session_closes_when_its_roots_have_ended_and_is_reported_once(tmp_path: Path) -> None:
+    async def test() -> None:
+        swarm = capture("langgraph-swarm__openinference")
+        async with Bench(tmp_path) as bench:
+            await bench.send(*swarm)
+            await bench.taken()
+            bench.clock.forward(16)
+            (report,) = await bench.reports(1)
+            assert (report.name, report.close_reason, report.partial, report.spans) == (
+                "sess-pay-412", "roots_ended", (), 58,
+            )  # fmt: skip
+            await bench.send(*swarm)
+            await bench.until(lambda: bench.engine.stats().taken.duplicates == 58)
+            assert bench.engine.stats().open_sessions == 0
+            bench.clock.forward(1000)
+            assert await bench.reports(1) == [report]
 
-    def __init__(self, folder: Path) -> None:
-        self.clock = HandClock()
-        self.store = Store(folder / "store.db", now_ns=self.clock.now_ns)
-        self.engine = Engine(store=self.store, journal=Journal(folder / "journal"), clock=self.clock)
-
-    async def __aenter__(self) -> Bench:
-        self.store.start()
-        await self.engine.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.engine.stop(10)
-        self.store.stop()
-
-    async def send(self, body: bytes) -> None:
-        await self.engine.accept(Accepted("traces", "json", body))
-
-    async def wait(self, done: Callable[[], bool], what: str = "the engine") -> None:
-        for _ in range(400):
-            self.engine.tick()
-            if done():
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"waited in vain for {what}: {self.engine.stats()}")
+    run(test())
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 60))  # type: ignore[arg-type]
+def test_case_11_gives_one_report_whether_in_one_burst_or_with_idle_times_between(tmp_path: Path) -> None:
+    lines = (Path(__file__).parents[1] / "conformance/cases/11-duplicates-and-two-versions/input.jsonl").read_bytes()
+
+    async def test(folder: Path, wait_s: float) -> tuple[bytes, int, int, int, int]:
+        async with Bench(folder) as bench:
+            for line in lines.splitlines():
+                await bench.send(line)
+                await bench.taken()
+                bench.clock.forward(wait_s)
+                await bench.taken()
+            bench.clock.forward(301)
+            await bench.until(lambda: bench.engine.stats().open_sessions == 0 and bench.store.stats().due == 0)
+            (row,) = bench.store.sessions().rows
+            report = bench.store.report(row.session_id)
+            assert report is not None
+            kept = bench.store.archive.load(row.session_id)
+            assert kept is not None  # repeats that came after the last report stand here
+            assert [(h.source_agent, h.target_agent, h.latency_ms) for h in report.handoffs] == [
+                ("drafter", "checker", 200.0)
+            ]
+            return report.trace_json, report.spans, report.tokens or 0, kept[0].duplicates, kept[0].stale
+
+    burst = asyncio.run(test(tmp_path / "burst", 0))
+    assert burst[1:] == (3, 100, 3, 1)
+    assert asyncio.run(test(tmp_path / "slow", 301)) == burst
 
 
-@pytest.fixture
-def swarm() -> list[bytes]:
-    return (CAPTURES / "langgraph-swarm__openinference" / "traces.otlp.jsonl").read_bytes().splitlines()
-
-
-def test_a_session_closes_when_its_roots_have_ended_and_is_reported_once(tmp_path: Path, swarm: list[bytes]) -> None:
+def test_a_late_span_brings_revision_two_over_the_whole_session(tmp_path: Path) -> None:
     async def test() -> None:
         async with Bench(tmp_path) as bench:
-            for body in swarm:
-                await bench.send(body)
+            await bench.send(ROOT)
+            await bench.taken()
             bench.clock.forward(16)
-            await bench.wait(lambda: bench.store.stats().reports == 1)
-            (row,) = bench.store.sessions().rows
-            assert (row.name, row.close_reason, row.partial, row.spans) == ("sess-pay-412", "roots_ended", (), 58)
-            for body in swarm:
-                await bench.send(body)
-            bench.clock.forward(1000)
-            await bench.wait(lambda: bench.engine.stats().taken.duplicates == 58)
-            bench.clock.forward(1000)
-            await bench.wait(lambda: bench.engine.stats().queue_requests == 0)
-            assert bench.store.stats().reports == 1
+            (first,) = await bench.reports(1)
+            assert (first.revision, first.spans, first.late, len(first.handoffs)) == (1, 2, 0, 0)
+            bench.clock.forward(3600)
+            await bench.send(LEAF)
+            await bench.taken()
+            bench.clock.forward(16)
+            (second,) = await bench.reports(2)
+            assert (second.revision, second.spans, second.late, len(second.handoffs)) == (2, 3, 1, 1)
+            assert [row.revision for row in bench.store.revisions(second.session_id)] == [1, 2]
+            assert bench.store.report(second.session_id, 1) == first
 
-    run(test)
+    run(test())
+
+
+def test_the_same_key_after_the_reopen_window_is_a_new_session(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            for _ in range(2):
+                await bench.send(ROOT, LEAF)
+                await bench.taken()
+                bench.clock.forward(16)
+                await bench.until(lambda: bench.engine.stats().open_sessions == 0)
+                await bench.until(lambda: bench.store.stats().due == 0 and bench.store.stats().reports > 0)
+                bench.clock.forward(86_401)
+            first, second = await bench.reports(2)
+            assert (first.name, second.name) == ("s-0", "s-0~2")
+            assert second.session_id == first.session_id + "~2"
+            assert (second.trace_json, second.revision) == (first.trace_json, 1)
+
+    run(test())
+
+
+def test_a_stop_closes_nothing_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    async def test() -> None:
+        bench = Bench(tmp_path)
+        async with bench:
+            await bench.send(LEAF)
+        assert bench.stopped is True
+        bench.clock.forward(3600)  # time that nobody listened in is no quiet time
+        async with bench:
+            await bench.taken()
+            assert bench.engine.stats().open_sessions == 1
+            await bench.send(ROOT)
+            await bench.taken()
+            bench.clock.forward(16)
+            (report,) = await bench.reports(1)
+            assert (report.close_reason, report.spans, report.revision) == ("roots_ended", 3, 1)
+
+    run(test())
+
+
+@pytest.mark.parametrize("journal", [True, False])
+def test_a_drain_reports_what_is_open_as_partial(tmp_path: Path, journal: bool) -> None:
+    async def test() -> None:
+        bench = Bench(tmp_path, journal=journal)
+        async with bench:
+            bench.drain = journal  # without a journal it drains unasked
+            await bench.send(LEAF)
+        async with bench:
+            (report,) = await bench.reports(1)
+            assert (report.close_reason, report.partial, report.spans) == (
+                "drain",
+                ("unresolved_parents", "drained"),
+                1,
+            )
+
+    run(test())
+
+
+def test_traces_without_an_agent_make_no_session(tmp_path: Path) -> None:
+    plain = ROOT.replace(b"invoke_agent", b"http_call").replace(b"invoke_workflow", b"http_root")
+
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            await bench.send(plain.replace(b"gen_ai.", b"plain."))
+            await bench.taken()
+            bench.clock.forward(16)
+            await bench.until(lambda: bench.engine.stats().taken.plain_traces == 1)
+            assert (bench.store.stats().reports, bench.store.sessions().rows) == (0, ())
+
+    run(test())
+
+
+def test_what_does_not_fit_is_refused_with_its_reason(tmp_path: Path) -> None:
+    async def refused(bench: Bench) -> tuple[str, float, bool]:
+        with pytest.raises(Overloaded) as caught:
+            await bench.send(LEAF)
+        return caught.value.reason, caught.value.retry_after_s, caught.value.permanent
+
+    async def test() -> None:
+        async with Bench(tmp_path / "1", limits=Limits(queue_requests=0, queue_size=1, disk_free=0)) as bench:
+            bench.engine._accepted_bytes += 1
+            assert await refused(bench) == ("queue", 1.0, False)
+            bench.engine._accepted_bytes -= 1
+        assert await refused(bench) == ("stopping", 5.0, False)
+        async with Bench(tmp_path / "2", limits=Limits(open_sessions=1)) as bench:
+            await bench.send(LEAF)
+            await bench.taken()
+            assert await refused(bench) == ("sessions", 10.0, False)
+        async with Bench(tmp_path / "3", limits=Limits(memory=1000)) as bench:
+            await bench.send(LEAF)
+            await bench.taken()
+            assert await refused(bench) == ("memory", 5.0, False)
+        async with Bench(tmp_path / "4", limits=Limits(disk_free=1 << 62)) as bench:
+            assert await refused(bench) == ("disk", 10.0, False)
+            assert bench.engine.stats().refused == {"disk": 1}
+
+    run(test())
+
+
+def test_a_full_disk_refuses_retryably_and_keeps_what_was_accepted(tmp_path: Path) -> None:
+    async def test() -> None:
+        files = FaultyFiles()
+        bench = Bench(tmp_path, files=files, limits=Limits(disk_free=0))
+        async with bench:
+            await bench.send(ROOT)
+            files.room = 10
+            with pytest.raises(Overloaded, match="disk"):
+                await bench.send(LEAF)
+            files.room = None
+            await bench.send(LEAF)
+            await bench.taken()
+            bench.clock.forward(16)
+            (report,) = await bench.reports(1)
+            assert report.spans == 3
+
+    run(test())
+
+
+def test_deleting_a_session_leaves_nothing_and_its_key_begins_anew(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            await bench.send(ROOT, LEAF)
+            await bench.taken()
+            bench.clock.forward(16)
+            (report,) = await bench.reports(1)
+            assert (await bench.engine.delete(report.session_id)).sessions == (report.session_id,)
+            assert (await bench.engine.delete(report.session_id)).sessions == ()
+            assert bench.store.session(report.session_id) is None
+            assert bench.store.report(report.session_id) is None
+            with bench.store._database.read() as connection:
+                left = {
+                    table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                    for table in ("traces", "refs", "chunks", "reports", "marks", "roles", "names")
+                }
+            assert left == dict.fromkeys(left, 0)
+            await bench.send(ROOT, LEAF)
+            await bench.taken()
+            bench.clock.forward(16)
+            (again,) = await bench.reports(1)
+            assert (again.name, again.trace_json) == ("s-0~2", report.trace_json)
+
+    run(test())
+
+
+def test_an_open_session_can_be_deleted(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            await bench.send(LEAF)
+            await bench.until(lambda: bench.store.stats().open_sessions == 1)
+            (session_id,) = bench.store.archive.open_sessions()
+            assert (await bench.engine.delete(session_id)).sessions == (session_id,)
+            assert bench.engine.stats().open_sessions == 0
+            bench.clock.forward(400)
+            await bench.taken()
+            assert bench.store.stats().reports == 0
+
+    run(test())
+
+
+def test_a_late_key_supersedes_the_report_made_without_it(tmp_path: Path) -> None:
+    bare = ROOT.replace(b"session.id", b"unknown.id")
+
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            await bench.send(bare)
+            await bench.taken()
+            bench.clock.forward(16)
+            (first,) = await bench.reports(1)
+            assert first.key.kind == "trace"
+            await bench.send(LEAF)
+            await bench.taken()
+            bench.clock.forward(16)
+            (second,) = await bench.reports(2)
+            assert (second.name, second.key.kind, second.revision, second.spans) == ("s-0", "session", 2, 3)
+            old = bench.store.report(first.session_id)
+            assert old is not None
+            assert old.superseded_by == second.session_id
+            row = bench.store.session(first.session_id)
+            assert row is not None
+            assert (row.state, row.superseded_by) == ("superseded", second.session_id)
+
+    run(test())
+
+
+def test_tenants_of_two_connections_never_meet(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path, terms=Terms(scopes=Scopes())) as bench:
+            for tenant in ("acme", "zen"):
+                for body in (ROOT, LEAF):
+                    await bench.engine.accept(Accepted("traces", "json", body, tenant))
+            await bench.taken()
+            bench.clock.forward(16)
+            reports = await bench.reports(2)
+            assert sorted((r.name, r.tenant, r.spans) for r in reports) == [("s-0", "acme", 3), ("s-0", "zen", 3)]
+
+    run(test())
+
+
+def test_an_endless_session_pins_no_segment_and_stays_small(tmp_path: Path) -> None:
+    async def test() -> None:
+        rules = Rules(session_spans=100, resident_spans=200)
+        async with Bench(tmp_path, rules=rules) as bench:
+            for number in range(400):
+                span = f"{number + 10:016x}".encode()
+                await bench.send(LEAF.replace(b"e735e75439d32b6c", span))
+            await bench.until(
+                lambda: bench.engine.stats().taken.spans == 400 and bench.engine.stats().open_sessions == 1
+            )
+            assert bench.engine._intake.assembler.resident_spans <= 200
+            bench.clock.forward(301)
+            (report,) = await bench.reports(1)
+            assert (report.spans, report.partial) == (400, ("unresolved_parents", "span_limit"))
+        kept = sum(path.stat().st_size for path in (tmp_path / "journal").iterdir())
+        assert kept == 0
+
+    run(test())
