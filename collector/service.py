@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,19 +72,31 @@ def serve(loaded: Loaded, reread: Callable[[], Loaded], config: Path | None) -> 
 
 
 async def _serve(collector: Collector) -> int:
-    loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises KeyboardInterrupt
-            loop.add_signal_handler(number, stop.set)
-    if hasattr(signal, "SIGHUP"):
-        loop.add_signal_handler(signal.SIGHUP, collector.reload_soon)
-    await collector.start()
+    with _signals(stop.set, collector.reload_soon):
+        await collector.start()
+        try:
+            await stop.wait()
+        finally:
+            finished = await collector.stop()
+    return 0 if finished else 1
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    wanted = {"SIGTERM": stop, "SIGINT": stop, "SIGHUP": reload}
+    taken = [(number, wanted[name]) for name in wanted if (number := getattr(signal, name, None)) is not None]
     try:
-        await stop.wait()
-        return 0 if await collector.stop() else 1
+        for number, act in taken:
+            loop.add_signal_handler(number, act)
+    except NotImplementedError:  # Windows: Ctrl-C raises KeyboardInterrupt, which stops as well
+        taken = []
+    try:
+        yield
     finally:
-        await collector.stop()
+        for number, _ in taken:
+            loop.remove_signal_handler(number)
 
 
 class Collector:
