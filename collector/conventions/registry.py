@@ -9,6 +9,8 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from collector.conventions import (
+    a2a,
+    ag2,
     agent_framework,
     autogen,
     claude_code,
@@ -17,6 +19,7 @@ from collector.conventions import (
     google_adk,
     langsmith,
     logfire_openai_agents,
+    mcp,
     openinference_agno,
     openinference_autogen,
     openinference_claude_agent_sdk,
@@ -52,6 +55,9 @@ BUILT_IN: tuple[Convention, ...] = (
     openinference_autogen.CONVENTION,
     semantic_kernel.CONVENTION,
     agent_framework.CONVENTION,
+    ag2.CONVENTION,
+    a2a.CONVENTION,
+    mcp.CONVENTION,
     google_adk.CONVENTION,
     strands.CONVENTION,
     pydantic_ai.CONVENTION,

@@ -1,8 +1,9 @@
 """Semantic Kernel's own spans (semantic-kernel 1.3x and later, Python), with its agent runtime's.
 
 Agents are `invoke_agent` spans, each hop in a trace of its own; every link means that its target sent the message. A handoff is the tool
-`Handoff-transfer_to_X`, without arguments, two levels below the agent. What is passed is what the agent says beside the call (log records
-hold it, spans do not), or what it writes with a tool and the target reads back. Function names carry their plugin's.
+`Handoff-transfer_to_X`, without arguments, two levels below the agent. What is passed is what the agent says beside the call (no span and no
+log record holds that), or what it writes with a tool and the target reads back. Messages stand in log
+records. Function names carry their plugin's.
 """
 
 from __future__ import annotations
@@ -43,5 +44,5 @@ CONVENTION = Convention(
     scopes=("semantic_kernel", "agent_runtime"),
     log_facts=log_facts,
     causes=every_cause,
-    carriers=Carriers(arguments=False, with_call=("note",), without_call=("output",)),
+    carriers=Carriers(arguments=False, beside=False, with_call=("note",), without_call=("output",)),
 )

@@ -141,11 +141,16 @@ class Transfer(msgspec.Struct, frozen=True, omit_defaults=True, tag="transfer"):
 
 
 class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, tag="envelope"):
-    """The span delivers a message between agents: content for a handoff that is seen elsewhere, never a handoff by itself."""
+    """The span delivers a message between agents: content for a handoff that is seen elsewhere, never a handoff by itself.
+
+    `id` and `cause`: the message's own id and that of the message it answers: the runs that it starts were caused by those of the other.
+    """
 
     source: str = ""
     target: str = ""
     content: Content | None = None
+    id: str = ""
+    cause: str = ""
 
 
 class Transcript(msgspec.Struct, frozen=True, omit_defaults=True, tag="transcript"):

@@ -43,7 +43,7 @@ class Reader:
         self.envelopes: dict[str, list[tuple[int, Envelope]]] = {}
         for node in tree.ordered:
             for fact in node.span.facts:
-                if isinstance(fact, Envelope):
+                if isinstance(fact, Envelope) and fact.content is not None:
                     self.envelopes.setdefault(tree.run_of(node.span.trace_id), []).append((node.start, fact))
         for letters in self.envelopes.values():
             letters.sort(key=lambda e: e[0])

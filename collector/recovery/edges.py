@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from collector.facts import Content, Mode, values
 from collector.recovery import names, words
+from collector.recovery.causes import Causes
 from collector.recovery.signals import Signal
-from collector.recovery.tree import Node, Tree
+from collector.recovery.tree import Tree
 from collector.recovery.visits import AgentVisit, Tool, Visits
 
 _LOOK_BACK = 64
@@ -259,41 +260,15 @@ class Edges:
                 self._add(Edge(source, visit, "delegate", "structural", None, tool))
 
     def _caused(self) -> None:
-        """A causal link leads from the span around a visit back to another agent's run, through whatever passed the message on."""
-        around: dict[int, Node] = {}
-        carried: dict[tuple[str, str], list[AgentVisit]] = {}  # the linked span around visits -> the visits
+        """A link or a message leads from the span around a visit back to another agent's run: handed over, or called by a tool that waited."""
+        causes = Causes(self.tree, self.visits)
         for visit in self.visits.all:
-            linked = next((n for n in (visit.first, *visit.first.ancestors()) if n.span.causes), None)
-            if linked is not None:
-                around[id(visit)] = linked
-                carried.setdefault(linked.key, []).append(visit)
-        for visit in self.visits.all:
-            if self._free(visit) and id(visit) in around:
-                for source in self._causes(around[id(visit)], carried):
-                    if source.key != visit.key and source.start <= visit.start:
-                        self._add(Edge(source, visit, "transfer", "structural"))
-
-    def _causes(self, node: Node, carried: dict[tuple[str, str], list[AgentVisit]]) -> list[AgentVisit]:
-        """The nearest runs that the span's links lead back to, in order of time."""
-        found: dict[int, AgentVisit] = {}
-        seen = {node.key}
-        waiting = list(node.span.causes)
-        while waiting:
-            cause = self.tree.nodes.get(waiting.pop())
-            for up in (cause, *cause.ancestors()) if cause is not None else ():
-                owner = self.visits.owner[up.key]
-                inside = [v for v in carried.get(up.key, ()) if cause is not None and v.start <= cause.start]
-                if owner is None and inside:
-                    owner = inside[-1]
-                if owner is not None:
-                    found[id(owner)] = owner
-                    break
-                if up.span.causes:
-                    if up.key not in seen:
-                        seen.add(up.key)
-                        waiting += up.span.causes
-                    break
-        return sorted(found.values(), key=lambda v: (v.start, v.first.key))
+            if not self._free(visit) or visit.parent is not None:
+                continue
+            for source, tool in causes.of(visit):
+                if source.key != visit.key and source.start <= visit.start:
+                    visit.via = tool
+                    self._add(Edge(source, visit, "delegate" if tool else "transfer", "structural", None, tool))
 
     # ---- inferred
 

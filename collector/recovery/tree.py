@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from collector.facts import ModelCall, SpanFacts, ToolCall, Visit
+from collector.facts import Envelope, ModelCall, SpanFacts, ToolCall, Visit
 from collector.otlp.model import KIND_SERVER
 from collector.recovery import names
 from collector.recovery.records import with_records
@@ -117,6 +117,9 @@ class Tree:
         self.ordered: list[Node] = []
         self._join()
         self._align_clocks()
+        self._messages = {
+            f.id: node for node in self.ordered for f in node.span.facts if isinstance(f, Envelope) and f.id
+        }
         self.runs = Runs()
         self._runs()
 
@@ -210,7 +213,7 @@ class Tree:
                 node.shift = parent.start + max(slack, 0) // 2 - node.span.start_ns
 
     def _runs(self) -> None:
-        """Traces that a causal link joins, or that a producer says to be one team's, are one run, named by its earliest trace."""
+        """Traces that a causal link or a message joins, or that a producer says to be one team's, are one run, named by its earliest trace."""
         for node in self.ordered:
             trace = node.span.trace_id
             self.runs.add(trace, node.start)
@@ -223,6 +226,20 @@ class Tree:
             for fact in node.span.facts:
                 if isinstance(fact, Visit) and fact.team:
                     self.runs.join(trace, teams.setdefault(fact.team, trace))
+                elif isinstance(fact, Envelope) and fact.cause in self._messages:
+                    self.runs.join(trace, self._messages[fact.cause].span.trace_id)
+
+    def delivers(self, node: Node) -> bool:
+        """Whether a message came to this span: by a link, or as a message that has an id."""
+        return bool(node.span.causes) or any(isinstance(f, Envelope) and f.id for f in node.span.facts)
+
+    def causes(self, node: Node) -> list[Node]:
+        """The spans that this one's links, or the message that its own answers, say to have caused it."""
+        found = [self.nodes[key] for key in node.span.causes if key in self.nodes]
+        for fact in node.span.facts:
+            if isinstance(fact, Envelope) and fact.cause in self._messages:
+                found.append(self._messages[fact.cause])
+        return found
 
     def run_of(self, trace: str) -> str:
         """The run that a trace belongs to, by the name of its earliest trace."""

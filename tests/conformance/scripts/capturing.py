@@ -64,6 +64,9 @@ def logger_provider(folder: Path, service: str, name: str = "logs.otlp.jsonl") -
 
     class ToFile(LogRecordExporter):
         def export(self, batch: Any) -> Any:
+            for item in batch:  # where this machine keeps its packages is nobody's business
+                kept = {k: v for k, v in (item.log_record.attributes or {}).items() if not k.startswith("code.")}
+                item.log_record.attributes = kept
             append(folder / name, encode_logs(batch))
             return LogRecordExportResult.SUCCESS
 
@@ -106,9 +109,13 @@ class ChatServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                payload = json.dumps(server.answer(body)).encode()
+                answer = server.answer(body)
+                payload = json.dumps(answer).encode()
+                if body.get("stream"):
+                    parts = [*_chunks(answer), "[DONE]"]
+                    payload = "".join(f"data: {p if isinstance(p, str) else json.dumps(p)}\n\n" for p in parts).encode()
                 self.send_response(200)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", "text/event-stream" if body.get("stream") else "application/json")
                 self.send_header("Content-Length", str(len(payload)))
                 self.end_headers()
                 self.wfile.write(payload)
@@ -152,6 +159,19 @@ class ChatServer:
                 "total_tokens": 110 + 2 * number,
             },
         }
+
+
+def _chunks(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The answer as a stream of chunks: all it says, why it ends, what it used."""
+    choice = answer["choices"][0]
+    calls = [{**c, "index": i} for i, c in enumerate(choice["message"].get("tool_calls", ()))]
+    delta = {**choice["message"], **({"tool_calls": calls} if calls else {})}
+    base = {k: answer[k] for k in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    return [
+        {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]},
+        {**base, "choices": [], "usage": answer["usage"]},
+    ]
 
 
 def write_expected(folder: Path, expected: dict[str, Any]) -> None:
