@@ -155,6 +155,7 @@ def test_nobody_listening_is_retryable(protocol: Any) -> None:
         ("soon", 0, 0),
         (None, 0, 0),
     ],
+    ids=["date ahead", "date past", "seconds", "negative", "words", "none"],  # no time in a test's name
 )
 def test_retry_after_is_read_as_seconds_or_a_date(value: str | None, low: float, high: float) -> None:
     assert low <= retry_after(value) <= high
