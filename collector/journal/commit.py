@@ -176,7 +176,7 @@ class GroupCommit:
 
     def _drop(self, needed: Position) -> None:
         try:
-            self.journal.trim(needed)
+            self.journal.trim(needed, eager=self.full)
         except OSError as error:
             log.warning("journal: cannot delete a segment: %s", error)
 

@@ -142,10 +142,12 @@ class Journal:
             with contextlib.suppress(OSError):
                 self._files.close(handle)
 
-    def trim(self, needed: Position) -> int:
-        """Delete segments with nothing at or behind `needed`; return how many."""
-        last = self._segments[-1:]
-        if last and self._handle is not None and needed >= self.end and last[0].size > self._segment_size // 4:
+    def trim(self, needed: Position, eager: bool = False) -> int:
+        """Delete segments with nothing at or behind `needed`; return how many.
+
+        The current one goes, too, when all of it is dealt with and it is worth it, or when `eager`.
+        """
+        if self._handle is not None and needed >= self.end and (eager or self.end.offset > self._segment_size // 4):
             self.seal()
         kept: list[_Segment] = []
         for segment in self._segments:
