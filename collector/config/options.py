@@ -197,18 +197,16 @@ class Limits(Section, frozen=True):
         int, _size("Bytes of the requests being admitted at one time; more is told to come back. 0: no limit.")
     ] = 256 << 20
     session_spans: Annotated[
-        int, _count("Spans kept whole in one session; beyond it the session keeps its skeleton and both ends and its report is partial. 0: no limit.", True)
+        int, _count("Spans kept whole in one session; beyond it the session keeps its skeleton and both ends and its report is partial. 0: no limit.")
     ] = 20_000  # fmt: skip
     open_sessions: Annotated[
         int,
-        _count("Sessions open at one time; a request that would open more is told to come back. 0: no limit.", True),
+        _count("Sessions open at one time; a request that would open more is told to come back. 0: no limit."),
     ] = 100_000
-    memory: Annotated[
-        int, _size("Memory of open sessions at which senders are told to come back. 0: no limit.", True)
-    ] = 1 << 30
-    disk_free: Annotated[int, _size("Free space under which senders are told to come back. 0: no limit.", True)] = (
-        256 << 20
+    memory: Annotated[int, _size("Memory of open sessions at which senders are told to come back. 0: no limit.")] = (
+        1 << 30
     )
+    disk_free: Annotated[int, _size("Free space under which senders are told to come back. 0: no limit.")] = 256 << 20
 
 
 class Data(Section, frozen=True):
@@ -240,21 +238,19 @@ class Journal(Section, frozen=True):
         float, _duration("Longest time a request waits for others to share its write. 0: none waits.")
     ] = 0.005
     segment_size: Annotated[int, _size("Size at which a journal segment is closed and the next is begun.")] = 64 << 20
-    max_size: Annotated[
-        int, _size("Size of the journal at which senders are told to come back. 0: no limit.", True)
-    ] = 4 << 30
+    max_size: Annotated[int, _size("Size of the journal at which senders are told to come back. 0: no limit.")] = (
+        4 << 30
+    )
 
 
 class Sessions(Section, frozen=True):
     """What a session is and when it closes. Times run on arrival."""
 
-    grace: Annotated[float, _duration("Quiet time after which a session closes whose roots have all ended.", True)] = (
-        15.0
-    )
-    idle: Annotated[float, _duration("Quiet time after which any session closes.", True)] = 300.0
-    max_age: Annotated[float, _duration("Age at which a session closes, quiet or not.", True)] = 21_600.0
+    grace: Annotated[float, _duration("Quiet time after which a session closes whose roots have all ended.")] = 15.0
+    idle: Annotated[float, _duration("Quiet time after which any session closes.")] = 300.0
+    max_age: Annotated[float, _duration("Age at which a session closes, quiet or not.")] = 21_600.0
     reopen_window: Annotated[
-        float, _duration("Time after its close in which a late span reopens a session as its next revision.", True)
+        float, _duration("Time after its close in which a late span reopens a session as its next revision.")
     ] = 86_400.0
     tenant_attributes: Annotated[
         tuple[str, ...],
@@ -325,12 +321,11 @@ class Export(Section, frozen=True):
     traces: Destination = Destination()
     metrics: Destination = Destination()
     logs: Destination = Destination()
-    metrics_interval: Annotated[float, _duration("Time between two pushes of metrics.", True)] = 15.0
+    metrics_interval: Annotated[float, _duration("Time between two pushes of metrics.")] = 15.0
     queue_size: Annotated[
         int,
         _size(
             "Size on disk of what waits for a downstream; beyond it the oldest is dropped and counted. 0: no limit.",
-            True,
         ),
     ] = 1 << 30
     retry_max_interval: Annotated[
@@ -368,11 +363,11 @@ class Retention(Section, frozen=True):
     """How long sessions are kept in the store."""
 
     age: Annotated[
-        float, _duration("Age after its close at which a session is deleted with its content. 0: never.", True)
+        float, _duration("Age after its close at which a session is deleted with its content. 0: never.")
     ] = 2_592_000.0
-    size: Annotated[
-        int, _size("Size of the store beyond which the oldest sessions are deleted. 0: no limit.", True)
-    ] = 10 << 30
+    size: Annotated[int, _size("Size of the store beyond which the oldest sessions are deleted. 0: no limit.")] = (
+        10 << 30
+    )
 
 
 class Log(Section, frozen=True):
