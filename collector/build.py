@@ -31,6 +31,7 @@ from collector.emit.snapshot import Snapshots
 from collector.engine import Durability, Engine, Housekeeping, Limits
 from collector.journal import Journal
 from collector.listen.errors import StartError
+from collector.otlp import values
 from collector.pipeline import Terms
 from collector.sessions.assembler import Rules
 from collector.sessions.sightings import Scopes
@@ -84,6 +85,9 @@ def build_core(options: Options, folder: Path, terms: Terms) -> Core:
         clock=clock,
         count=health.add,
         reported=sender.wake,
+        decoding=values.Limits(
+            length=options.limits.attribute_size or values.UNLIMITED.length, depth=options.limits.depth
+        ),
     )
     snapshots = Snapshots(
         store.metrics,

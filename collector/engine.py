@@ -28,6 +28,7 @@ from collector import pipeline, semconv
 from collector.clock import SteadyClock, seconds
 from collector.intake import CloseJob, Intake, Taken
 from collector.journal import Damage, FsyncPolicy, GroupCommit, Journal, JournalError, UnknownVersionError
+from collector.otlp import values as otlp_values
 from collector.pipeline import Terms
 from collector.report import Emitter, Encoding, Forwarder, Position, Record, Report, Signal
 from collector.sessions.assembler import Rules
@@ -125,6 +126,7 @@ class Engine:
     """See the module. `journal` None: nothing outlives the process but reports. The store is started and stopped by its owner.
 
     `pool`: where reports are made; None uses threads of this process. `count(name, n)`: adds to a health counter.
+    `decoding`: how much of one attribute is kept.
     """
 
     def __init__(
@@ -143,6 +145,7 @@ class Engine:
         pool: Executor | None = None,
         count: Callable[[str, int], None] = lambda name, amount: None,
         reported: Callable[[], None] = lambda: None,
+        decoding: otlp_values.Limits = otlp_values.DEFAULT_LIMITS,
     ) -> None:
         self._store = store
         self._journal = journal
@@ -154,7 +157,15 @@ class Engine:
         self._pool = pool
         self._count = count
         self._reported = reported
-        self._intake = Intake(store, self.rules, terms or Terms(), emitter=emitter, forwarder=forwarder, count=count)
+        self._intake = Intake(
+            store,
+            self.rules,
+            terms or Terms(),
+            emitter=emitter,
+            forwarder=forwarder,
+            count=count,
+            decoding=decoding,
+        )
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._commit: GroupCommit | None = None
         self._thread: threading.Thread | None = None

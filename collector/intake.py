@@ -24,6 +24,7 @@ from collector.conventions import extract
 from collector.facts import Facts
 from collector.otlp import json as otlp_json
 from collector.otlp import protobuf as otlp_protobuf
+from collector.otlp import values as otlp_values
 from collector.otlp.errors import MalformedError
 from collector.otlp.model import Batch
 from collector.pipeline import Terms
@@ -78,8 +79,10 @@ class Intake:
         emitter: Emitter | None = None,
         forwarder: Forwarder | None = None,
         count: Count = lambda name, amount: None,
+        decoding: otlp_values.Limits = otlp_values.DEFAULT_LIMITS,
     ) -> None:
         self._store = store
+        self._decoding = decoding
         self.terms = terms
         self.assembler = Assembler(rules, store.archive)
         self._emitter: Emitter = emitter or NoEmitter()
@@ -278,19 +281,19 @@ class Intake:
 
     def _read(self, record: Record) -> Batch:
         try:
-            return decode(record)
+            return decode(record, self._decoding)
         except MalformedError as error:
             self.taken.unreadable += 1
             log.error("an accepted request cannot be read (%s %s): %s", record.encoding, record.signal, error)
             return Batch()
 
 
-def decode(record: Record) -> Batch:
-    """Read an accepted request. Raises MalformedError."""
-    return _DECODERS[record.signal, record.encoding](record.body)
+def decode(record: Record, limits: otlp_values.Limits = otlp_values.DEFAULT_LIMITS) -> Batch:
+    """Read an accepted request, of each attribute what `limits` keep. Raises MalformedError."""
+    return _DECODERS[record.signal, record.encoding](record.body, limits)
 
 
-_DECODERS: dict[tuple[Signal, Encoding], Callable[[bytes], Batch]] = {
+_DECODERS: dict[tuple[Signal, Encoding], Callable[[bytes, otlp_values.Limits], Batch]] = {
     ("traces", "protobuf"): otlp_protobuf.decode_traces,
     ("traces", "json"): otlp_json.decode_traces,
     ("logs", "protobuf"): otlp_protobuf.decode_logs,

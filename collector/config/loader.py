@@ -226,6 +226,8 @@ def _joint_faults(options: Options, secrets: Mapping[str, str]) -> Iterator[tupl
             re.compile(pattern)
         except re.error as error:
             yield "content.redact", f"expected a regular expression, found {pattern!r}: {error}"
+    if not 1 <= options.limits.depth <= 40:
+        yield "limits.depth", f"expected a number from 1 to 40, found {options.limits.depth}"
     if options.limits.message_size == 0:
         yield "limits.message_size", "expected a size above 0, found 0"
     if options.limits.decompressed_size < options.limits.message_size:

@@ -185,11 +185,17 @@ class Limits(Section, frozen=True):
     ] = 16 << 20
     decompressed_size: Annotated[int, _size("Largest HTTP request after decompression. Larger: 413.")] = 64 << 20
     depth: Annotated[
-        int, _count("Deepest nesting of attribute values. A deeper span or log record is rejected; its batch is not.")
-    ] = 64
+        int,
+        _count(
+            "Lists and maps within each other that are kept of one attribute value; what is deeper is cut. At most 40."
+        ),
+    ] = 40
     attribute_size: Annotated[
-        int, _size("Longest string kept of one attribute value; the rest is cut and marked truncated. 0: no limit.")
-    ] = 1 << 20
+        int,
+        _size(
+            "Characters of a string (bytes of a byte string) kept of one attribute value; the rest is cut and the value marked truncated. 0: no limit."
+        ),
+    ] = 4 << 20
     in_flight: Annotated[
         int, _count("Requests being admitted at one time; one more is told to come back (503, UNAVAILABLE).")
     ] = 256
@@ -395,7 +401,6 @@ class Service(Section, frozen=True):
             "Whether the configuration, contracts, certificate and token files are watched; SIGHUP reloads them in any case."
         ),
     ] = True
-    workers: Annotated[int, _count("Threads that recover closed sessions.")] = 1
 
 
 class Options(Section, frozen=True):
