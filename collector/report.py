@@ -33,7 +33,11 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class HandoffRow(msgspec.Struct, frozen=True):
-    """One handoff's verdict. Times are of its origin span, ns since the epoch, 0 where unknown."""
+    """One handoff's verdict.
+
+    Times in ns since the epoch: from the request to the start of the target where the latency is known, else those of
+    the origin span; 0 where unknown.
+    """
 
     handoff_id: str
     source_agent: str

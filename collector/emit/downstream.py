@@ -46,7 +46,7 @@ _METHODS = {
     "logs": "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
     "metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
 }
-_RETRYABLE_CODES = frozenset(
+RETRYABLE_CODES = frozenset(
     {
         grpc.StatusCode.CANCELLED,
         grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -56,7 +56,7 @@ _RETRYABLE_CODES = frozenset(
         grpc.StatusCode.DATA_LOSS,
     }
 )
-_RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
+RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
 
 
 class RetryableError(Exception):
@@ -157,7 +157,7 @@ class HttpSink:
         if response.is_success:
             return _partial(kind, answer)
         message = f"http {response.status_code}: {_message(answer)}"
-        if response.status_code in _RETRYABLE_STATUSES:
+        if response.status_code in RETRYABLE_STATUSES:
             raise RetryableError(str(response.status_code), message, retry_after(response.headers.get("retry-after")))
         raise RefusedError(str(response.status_code), message)
 
@@ -264,7 +264,7 @@ def _grpc_error(error: grpc.aio.AioRpcError) -> RetryableError | RefusedError:
     reason = code.name.lower()
     message = f"grpc {code.name}: {clean(error.details() or '', 500)}"
     delay = _retry_delay(error)
-    if code in _RETRYABLE_CODES or (code is grpc.StatusCode.RESOURCE_EXHAUSTED and delay is not None):
+    if code in RETRYABLE_CODES or (code is grpc.StatusCode.RESOURCE_EXHAUSTED and delay is not None):
         return RetryableError(reason, message, delay or 0.0)
     return RefusedError(reason, message)
 

@@ -25,7 +25,6 @@ from collector.report import BottleneckRow, HandoffRow, Report
 
 MAX_NAME = 100
 """Longest agent name in a span name."""
-_MS = 1_000_000
 
 
 def review_spans(report: Report) -> list[Span]:
@@ -184,13 +183,9 @@ def explain(outcome: str, names: tuple[str, ...]) -> str:
 
 
 def _times(report: Report, row: HandoffRow) -> tuple[int, int]:
-    """Start and end of a handoff's span: a transfer begins where its origin span ends, a delegation where it starts."""
+    """Start and end of a handoff's span; one of unknown times stands at the start of the session."""
     start = row.start_ns or row.end_ns or report.first_span_ns
-    end = max(row.end_ns or start, start)
-    if row.latency_ms is None:
-        return start, end
-    begin = start if row.mode == "delegate" else end
-    return begin, begin + min(round(row.latency_ms * _MS), 1 << 62)
+    return start, max(row.end_ns, start)
 
 
 def _review_id(report: Report, trace_id: str, rows: list[HandoffRow]) -> bytes:

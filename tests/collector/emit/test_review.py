@@ -25,7 +25,7 @@ def test_a_trace_with_a_handoff_gets_a_review_and_under_it_the_handoff_with_its_
         TRACE_1,
         "00f067aa0ba902b7",
     )
-    assert (review.start_time_unix_nano, review.end_time_unix_nano) == (START + SECOND, START + SECOND + 950_300_000)
+    assert (review.start_time_unix_nano, review.end_time_unix_nano) == (START, START + SECOND)
     assert attributes == {
         "session.id": 'string_value: "chat-4711"',
         "orbitrelay.session.revision": "int_value: 1",
@@ -51,10 +51,10 @@ def test_a_trace_with_a_handoff_gets_a_review_and_under_it_the_handoff_with_its_
 EXPECTED_HANDOFF = """\
 name: "handoff planner-1 -> rsr-1"
 kind: SPAN_KIND_INTERNAL
-start_time_unix_nano: 1700000001000000000
-end_time_unix_nano: 1700000001950300000
+start_time_unix_nano: 1700000000000000000
+end_time_unix_nano: 1700000001000000000
 events {
-  time_unix_nano: 1700000001950300000
+  time_unix_nano: 1700000001000000000
   name: "orbitrelay.handoff.completeness"
   attributes {
     key: "orbitrelay.handoff.id"
@@ -99,7 +99,7 @@ events {
   }
 }
 events {
-  time_unix_nano: 1700000001950300000
+  time_unix_nano: 1700000001000000000
   name: "orbitrelay.bottleneck"
   attributes {
     key: "orbitrelay.bottleneck.kind"
@@ -190,18 +190,16 @@ def test_only_a_missing_field_or_a_drop_is_an_error() -> None:
 
 def test_a_handoffs_span_lasts_from_the_request_to_the_targets_start() -> None:
     rows = [
-        row("transfer", start_ns=100, end_ns=200, latency_ms=1.0),
-        row("delegate", mode="delegate", start_ns=100, end_ns=200, latency_ms=1.0),
-        row("unknown", start_ns=100, end_ns=200, latency_ms=None),
-        row("running", start_ns=100, end_ns=0, latency_ms=1.0),
-        row("nowhere", start_ns=0, end_ns=0, latency_ms=None),
+        row("known", start_ns=100, end_ns=200),
+        row("not ended", start_ns=100, end_ns=0),
+        row("backwards", start_ns=200, end_ns=100),
+        row("nowhere", start_ns=0, end_ns=0),
     ]
     spans = review_spans(report(*rows))[1:]
     assert [(span.start_time_unix_nano, span.end_time_unix_nano) for span in spans] == [
-        (200, 1_000_200),
-        (100, 1_000_100),
         (100, 200),
-        (100, 1_000_100),
+        (100, 100),
+        (200, 200),
         (START, START),
     ]
 
