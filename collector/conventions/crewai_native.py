@@ -36,7 +36,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         yield crewai.tool(
             reading.text(a, "gen_ai.tool.name"),
             reading.content(a, "gen_ai.tool.call.arguments"),
-            reading.content(a, "gen_ai.tool.call.result"),
+            _unquoted(reading.content(a, "gen_ai.tool.call.result")),
             agent=role,
             call_id=reading.text(a, "gen_ai.tool.call.id"),
             failed=span.status_code == STATUS_ERROR or "crewai.tool.failure.reason" in a,
@@ -44,6 +44,12 @@ def _facts(span: Span) -> Iterator[Fact]:
     elif operation == "chat":
         heard, said = genai.spoken(span)
         yield ModelCall(reading.model(a), "", reading.usage(a), heard, said)
+
+
+def _unquoted(found: Content | None) -> Content | None:
+    """A text that was written as a JSON string."""
+    inner = reading.loads(found.value) if found is not None else None
+    return Content(inner, found.truncated) if found is not None and isinstance(inner, str) else found
 
 
 def _given(attributes: Attributes) -> Content | None:

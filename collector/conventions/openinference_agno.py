@@ -1,7 +1,8 @@
 """Agno as OpenInference's instrumentor, and Agno's own tracing, show it (openinference-instrumentation-agno 1.x).
 
 Agents and teams are AGENT spans with `agent.name`; `graph.node.id` is new in every run. A team's leader gives work to a member by a tool
-whose span ends while the member's span, its sibling, runs on: the two are paired by the member's name or id.
+whose span holds the time of the member's span, its sibling: the two are paired by the member's name or id. After a team in a team, what its
+caller does next hangs under it, though it has ended.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             aliases=(own_id,) if own_id and own_id != name else (),
             input=Content(agno.task(given.value), given.truncated) if given is not None else None,
             output=reading.content(a, "output.value"),
+            leaks=True,
         )
     elif kind == "LLM":
         yield ModelCall(

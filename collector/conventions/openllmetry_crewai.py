@@ -47,7 +47,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 
 def _transcripts(text: Any) -> Iterator[Transcript]:
-    """The calls of each task's agent, with their answers."""
+    """What each task's agent was given of earlier tasks, and its calls with their answers."""
     for task in _task_outputs(text):
         answers = {m.get("tool_call_id"): m.get("content") for m in task.messages if m.get("role") == "tool"}
         calls: list[ToolCall] = []
@@ -57,7 +57,8 @@ def _transcripts(text: Any) -> Iterator[Transcript]:
                     call = reading.call(raw)
                     result = Content(answers[call.id]) if call.id in answers else None
                     calls.append(crewai.tool(call.name, call.arguments, result, call_id=call.id, runs_target=False))
-        yield Transcript(task.agent, tuple(calls))
+        prompt = next((m.get("content") for m in task.messages if m.get("role") == "user"), None)
+        yield Transcript(task.agent, crewai.task_context(prompt), tuple(calls))
 
 
 class _TaskOutput:

@@ -60,6 +60,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     `flat`: the producer shows a callee beside its caller: the tool call in whose time the run lies called it.
     `team`: a group that the producer gives by id, whose runs are one causal run though nothing links their traces.
     `quotes`: `input` holds in full the words that earlier runs passed to it: it comes from those, and from no other.
+    `leaks`: the producer may leave the run's context open: a span below it that begins after its end is the run's around it.
     """
 
     name: str = ""
@@ -85,6 +86,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     flat: bool = False
     team: str = ""
     quotes: bool = False
+    leaks: bool = False
 
 
 class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="model"):
@@ -154,12 +156,13 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, tag="envelope"):
 
 
 class Transcript(msgspec.Struct, frozen=True, omit_defaults=True, tag="transcript"):
-    """The span tells what calls a run below it made, in order: the n-th that names an agent is that agent's n-th run there.
+    """The span tells what a run below it was given and what calls it made: the n-th that names an agent is that agent's n-th run there.
 
-    For producers that give a workflow's span the words of the runs in it, and their own spans none.
+    For producers that give a workflow's span the words of the runs in it, and their own spans none. `given`: as `Visit.input` that `quotes`.
     """
 
     agent: str = ""
+    given: Content | None = None
     calls: tuple[ToolCall, ...] = ()
 
 

@@ -184,7 +184,11 @@ class Tree:
                 if up.order:
                     break
             node.order = 1
-        for node in nodes:
+        for (
+            node
+        ) in nodes:  # what a run left open caught the spans that came after it: they are those of the run around it
+            while node.parent is not None and node.parent.parent is not None and _left_open(node.parent, node):
+                node.parent = node.parent.parent
             if node.parent is not None:
                 node.parent.children.append(node)
         stack = [n for n in reversed(nodes) if n.parent is None]
@@ -244,6 +248,11 @@ class Tree:
     def run_of(self, trace: str) -> str:
         """The run that a trace belongs to, by the name of its earliest trace."""
         return self.runs.of(trace)
+
+
+def _left_open(run: Node, later: Node) -> bool:
+    leaks = any(isinstance(f, Visit) and f.leaks for f in run.span.facts)
+    return leaks and run.clock == later.clock and 0 < run.span.end_ns <= later.span.start_ns
 
 
 def _better(new: SpanFacts, old: SpanFacts) -> bool:

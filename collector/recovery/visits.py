@@ -337,6 +337,8 @@ class Visits:
                 run = next((v for v in outer if names.agent_key(transcript.agent) in v.keys), None)
                 if run is not None:
                     outer.remove(run)
+                    if transcript.given is not None:
+                        run.facts.append(Visit(input=transcript.given, quotes=True))
                     _tell(run, transcript.calls, [v for v in inner.get(id(run), []) if v.via is None])
 
     def _above(self, visit: AgentVisit) -> AgentVisit | None:

@@ -132,3 +132,17 @@ def test_tool_of_a_single_agent_that_takes_a_member_id_is_plain(scope: str) -> N
     w.tool("transfer_to_member", 10, 12, solo, {"member_id": "solo", "task": "t"}, "ok")
 
     assert relays(recovered(w.t)) == []
+
+
+def test_what_a_leader_does_after_a_team_in_its_team_is_its_own_though_it_hangs_under_that_team() -> None:
+    w = Team(OPENINFERENCE)
+    lead = w.agent("Lead", 0, 99, None, team=True)
+    w.tool("delegate_task_to_member", 10, 40, lead, {"member_id": "desk", "task": "first"})
+    desk = w.agent("Desk", 11, 39, lead, "first", "done first", team=True)
+    w.tool("delegate_task_to_member", 50, 80, desk, {"member_id": "one", "task": "second"})
+    w.agent("One", 51, 79, desk, "second", "done second")
+
+    assert [line for line in relays(recovered(w.t)) if "return" not in line] == [
+        'Lead -> Desk delegate explicit 1 {"task": "first"}',
+        'Lead -> One delegate explicit 1 {"task": "second"}',
+    ]

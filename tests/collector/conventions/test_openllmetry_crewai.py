@@ -24,9 +24,12 @@ def task(t: Trace, role: str, start: float, end: float | None, parent: Span | No
     )
 
 
-def output(role: str, *calls: tuple[str, dict[str, Any], str]) -> str:
+def output(role: str, *calls: tuple[str, dict[str, Any], str], given: str = "") -> str:
     """One task's output as Python writes it."""
-    messages: list[dict[str, Any]] = [{"role": "user", "content": "it's \"this\" <OutputFormat.RAW: 'x'>"}]
+    prompt = "it's \"this\" <OutputFormat.RAW: 'x'>" + (
+        f"\n\nThis is the context you're working with:\n{given}" if given else ""
+    )
+    messages: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
     for i, (name, arguments, result) in enumerate(calls):
         call = {"id": f"{role}-{i}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
         messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
@@ -55,11 +58,13 @@ def test_transcript_gives_the_calls_behind_nested_agents_in_their_order_and_the_
             ("delegate_work_to_coworker", {"task": "3", "context": "", "coworker": "X"}, "\nError executing tool. coworker mentioned not found"),
             ("delegate_ticket", {"coworker": "B"}, "filed"),
         ),
-        output("B"),
+        output("C"),
+        output("B", given="Plan: all of it\nNext: b"),
     )  # fmt: skip
     a = agent(t, "A", 2, 90, task(t, "A", 1, 91, root, "Plan: all of it\nNext: b"))
     agent(t, "B", 10, 20, a)
     agent(t, "B", 30, 40, a)
+    agent(t, "C", 93, 94, task(t, "C", 92, 95, root, "given nothing of A"))
     agent(t, "B", 102, 190, task(t, "B", 101, 191, root))
 
     assert relays(recovered(t)) == [
