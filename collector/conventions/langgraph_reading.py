@@ -86,16 +86,19 @@ def _after(triggers: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def run_facts(name: str, at: Place, inputs: Content | None, outputs: Content | None) -> Iterator[Fact]:
+def run_facts(
+    name: str, at: Place, inputs: Content | None, outputs: Content | None, *, layer: str = ""
+) -> Iterator[Fact]:
     """Facts of a run that is neither a model's nor a tool's: an agent, a node, a graph; or none of them."""
     is_node = bool(at.node) and name == at.node and not at.internal
     is_agent = bool(at.agent) and name == at.agent
     if not (is_node or is_agent):
         if at.graph and not at.node and name != UNNAMED:
-            yield Visit(name=name, soft=True, wraps=True)
+            yield Visit(name=name, layer=layer, soft=True, wraps=True)
         return
     yield Visit(
         name=name,
+        layer=layer,
         aliases=(at.node,) if is_agent and at.node and at.node != name and not at.internal else (),
         state=state(outputs),
         step=at.step if at.depth == 1 and is_node else None,
@@ -115,7 +118,7 @@ def tool_fact(
     name: str, at: Place, arguments: Content | None, result: Content | None, *, call_id: str = "", failed: bool = False
 ) -> ToolCall:
     """A tool's run. It hands over where its metadata or its answer (a Command for the graph above) says so; its name counts for nothing."""
-    target, answer = at.destination, result
+    target, answer = at.destination, _told(result)
     for command in _commands(result):
         if command.get("graph") == "__parent__":
             target = target or next((t for t, _sent in _targets(command.get("goto"))), "")
@@ -131,6 +134,15 @@ def tool_fact(
         plain=not target,
         failed=failed,
     )
+
+
+def _told(result: Content | None) -> Content | None:
+    """The text of an answer that stands as LangChain's message object."""
+    value = reading.mapping(result.value) if result is not None else {}
+    if result is None or not ({"data", "kwargs"} & set(value)):
+        return result
+    answer = reading.message(value)
+    return Content(answer.text or "", result.truncated) if answer.role == "tool" else result
 
 
 def state(outputs: Content | None) -> Content | None:

@@ -37,6 +37,7 @@ class Edge:
     target_name: str = ""
     answer: Content | None = None  # of a return
     of: Edge | None = None  # of a return: the delegation it answers
+    back: AgentVisit | None = None  # of a delegation to a team: the run in it that came last
 
 
 class Edges:
@@ -290,10 +291,12 @@ class Edges:
             for visit in group:
                 if not self._free(visit):
                     continue
-                before = _awaited(group, visit) or order.before(visit)
-                if any(f.quotes for f in visit.facts) and visit.content("input") is not None:
+                before = order.before(visit)
+                if any(f.after for f in visit.facts):
+                    before = _awaited(group, visit, before)
+                elif any(f.quotes for f in visit.facts) and visit.content("input") is not None:
                     before = _quoted(group, visit, before)
-                elif len(before) > 1:
+                elif len(before) > 1 and not stepped:
                     quoted = {id(v): words.quoted_in(v, visit) for v in before}
                     if any(quoted.values()):
                         before = [v for v in before if quoted[id(v)] is not False]
@@ -326,17 +329,20 @@ class Edges:
         gone: set[int] = set()
         for edge in self.all:
             target, signal = edge.target, edge.signal
-            if target is None or signal is None or signal.mode or edge.mode != "transfer" or id(target) in asked_out:
+            if target is None or signal is None or signal.mode or edge.mode != "transfer":
+                continue
+            last = target.team[-1] if target.team else target
+            if id(last) in asked_out:
                 continue
             group = beside[target.trace_id, id(target.parent)]
-            later = bisect_left(group, target.end, key=lambda v: v.start)
-            again = next((v for v in group[later : later + 2] if v is not target), None)
+            later = bisect_left(group, last.end, key=lambda v: v.start)
+            again = next((v for v in group[later : later + 2] if v is not last), None)
             if again is None or again.key != edge.source.key:
                 continue
             guesses = self.incoming.get(id(again), [])
             if any(e.evidence != "inferred" for e in guesses):
                 continue
-            edge.mode = "delegate"
+            edge.mode, edge.back = "delegate", last
             gone.update(id(e) for e in guesses)  # the way back is a return, not a handoff of its own
             self.incoming[id(again)] = [edge]
         self.all = [e for e in self.all if id(e) not in gone]
@@ -348,12 +354,13 @@ class Edges:
             target, via = edge.target, edge.via
             assert target is not None
             said = stated.pop(id(target), None)
-            ended = any(n.span.end_ns for n in target.nodes) and not (via is not None and via.fact.failed)
+            last = edge.back or target
+            ended = any(n.span.end_ns for n in last.nodes) and not (via is not None and via.fact.failed)
             if said is None and not ended:
                 continue
             answer = said.arguments if said is not None else via.fact.result if via is not None else None
             evidence = said.evidence if said is not None else edge.evidence
-            self.all.append(Edge(target, edge.source, "return", evidence, said, answer=answer, of=edge))
+            self.all.append(Edge(last, edge.source, "return", evidence, said, answer=answer, of=edge))
         for said in stated.values():
             back = self._before_named(said.target, said.source)
             if back is not None and not said.failed:
@@ -433,17 +440,23 @@ def _quoted(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]
     return direct or [v for v in before if words.quoted_in(v, visit) is None]
 
 
-def _awaited(group: list[AgentVisit], visit: AgentVisit) -> list[AgentVisit]:
-    """The last run before this one of each agent that its span says it waited for."""
+def _awaited(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]) -> list[AgentVisit]:
+    """The last runs before this one of each agent that its span says it waited for, side by side as they ran.
+
+    A name that is no agent's is a step between: what ran before it is among the runs `before`.
+    """
     wanted = {names.agent_key(n) for f in visit.facts for n in f.after}
-    if not wanted:
-        return []
     at = bisect_left(group, visit.start, key=lambda v: v.start)
-    found: dict[str, AgentVisit] = {}
+    found: dict[str, list[AgentVisit]] = {}
     for earlier in reversed(group[max(0, at - _LOOK_BACK) : at]):
         for key in earlier.keys & wanted:
-            found.setdefault(key, earlier)
-    return list({id(v): v for v in reversed(found.values())}.values())
+            runs = found.setdefault(key, [])
+            if not runs or (earlier.step is not None and earlier.step == runs[0].step):
+                runs.append(earlier)
+    out = {id(v): v for runs in found.values() for v in runs}
+    if wanted - set(found):
+        out |= {id(v): v for v in before}
+    return sorted(out.values(), key=lambda v: (v.start, v.first.key))
 
 
 class _Steps:

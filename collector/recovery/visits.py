@@ -39,7 +39,7 @@ class AgentVisit:
     """One run of an agent: from its start until it gives control away or ends."""
 
     __slots__ = (
-        "adrift", "answers", "end", "facts", "keys", "models", "name", "nodes", "parent", "start", "tools", "via", "virtual", "visible",
+        "adrift", "answers", "team", "end", "facts", "keys", "models", "name", "nodes", "parent", "start", "tools", "via", "virtual", "visible",
     )  # fmt: skip
 
     def __init__(self, node: Node, fact: Visit, name: str) -> None:
@@ -52,6 +52,7 @@ class AgentVisit:
         self.models: list[Model] = []
         self.tools: list[Tool] = []
         self.virtual = False
+        self.team: list[AgentVisit] = []  # of the first run in a group that was asked for as one: its runs in order
         self.adrift = False  # called by a run whose agent nothing names
         self.answers: list[tuple[Model | None, Message]] | None = None
         self.visible: str | None = None
@@ -281,6 +282,7 @@ class Visits:
                 gone.add(id(visit))
         if not gone:
             return
+        self._lead_teams(inside, gone)
         for visit in self.all:
             up = self._above(visit)
             while up is not None and id(up) in gone and not visit.adrift:
@@ -300,6 +302,24 @@ class Visits:
                         tool.visit = heir
                     heir.tools += visit.tools
         self.all = [v for v in self.all if id(v) not in gone]
+
+    def _lead_teams(self, inside: dict[int, list[AgentVisit]], gone: set[int]) -> None:
+        """Who asks for the team that a wrapper is, asks for the run in it that comes first."""
+        for wrapper in reversed(self.all):  # the outermost last, as its team is the larger
+            if id(wrapper) not in gone or id(wrapper) not in inside:
+                continue
+            members: list[AgentVisit] = []
+            waiting = list(inside[id(wrapper)])
+            while waiting:
+                visit = waiting.pop()
+                if id(visit) in gone:
+                    waiting += inside.get(id(visit), [])
+                else:
+                    members.append(visit)
+            if members:
+                members.sort(key=lambda v: (v.start, v.first.key))
+                members[0].keys |= wrapper.keys
+                members[0].team = members
 
     def _join_steps(self, inside: dict[int, list[AgentVisit]]) -> None:
         """A step around one agent, which says that the step is its own, is that agent's run under the agent's name."""

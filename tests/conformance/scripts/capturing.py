@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import threading
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,8 +25,18 @@ def _hex_ids(value: Any) -> Any:
     return [_hex_ids(v) for v in value] if isinstance(value, list) else value
 
 
+def _without_paths(message: Any) -> None:
+    """Stack traces name the environment's folder: write another in its place."""
+    for resource in getattr(message, "resource_spans", ()):
+        for span in (s for scope in resource.scope_spans for s in scope.spans):
+            for attribute in (a for event in span.events for a in event.attributes):
+                if attribute.value.HasField("string_value"):
+                    attribute.value.string_value = attribute.value.string_value.replace(sys.prefix, "/app/venv")
+
+
 def append(path: Path, message: Any) -> None:
     """Write one export request as one line, and beside it as one length-delimited protobuf message."""
+    _without_paths(message)
     body = message.SerializeToString()
     with path.with_suffix(".pb").open("ab") as file:
         file.write(len(body).to_bytes(4, "big") + body)

@@ -48,7 +48,10 @@ ANSWERS: dict[str, dict[str, list[Any]]] = {
     },
     "teams": {
         "Leitung": [ask(("transfer_to_lager", {})), say("Ende.")],
-        "Lagerchef": [ask(("transfer_to_koch_2", {}), text='{"mahlzeit": "Suppe", "portionen": 0}'), say("Lager steht.")],
+        "Lagerchef": [
+            ask(("transfer_to_koch_2", {}), text='{"mahlzeit": "Suppe", "portionen": 0}'),
+            say("Lager steht."),
+        ],
         "Koch 2": [say("Suppe ist fertig.")],
     },
     "router": {"Auskunft": [ask(("transfer_to_lager", {"stück": 0})), say("Drei Zelte liegen im Lager.")]},
@@ -58,7 +61,13 @@ ANSWERS: dict[str, dict[str, list[Any]]] = {
 def expected(scene: str) -> dict[str, Any]:
     """The ground truth."""
     lead = "Leitung"
-    truth: dict[str, Any] = {"session_id": SESSION, "session_id_visible": True, "sessions": 1, "returns": [], "dropped": []}
+    truth: dict[str, Any] = {
+        "session_id": SESSION,
+        "session_id_visible": True,
+        "sessions": 1,
+        "returns": [],
+        "dropped": [],
+    }
     if scene == "fan":
         return truth | {
             "agents": [lead, "Träger", "Karte 1", "Kartograf"],
@@ -66,12 +75,31 @@ def expected(scene: str) -> dict[str, Any]:
                 handoff(1, lead, "Träger", "transfer", PART_1),
                 handoff(2, lead, "Träger", "transfer", PART_2),
                 handoff(3, lead, "Karte 1", "transfer", MAP),
-                handoff(4, "Träger", "Kartograf", "transfer", {"message": "Nord getragen."}, form="text", optional=["getragen"]),
-                handoff(5, "Träger", "Kartograf", "transfer", {"message": "Süd getragen."}, form="text", optional=["getragen"]),
+                handoff(
+                    4,
+                    "Träger",
+                    "Kartograf",
+                    "transfer",
+                    {"message": "Nord getragen."},
+                    form="text",
+                    optional=["getragen"],
+                ),
+                handoff(
+                    5,
+                    "Träger",
+                    "Kartograf",
+                    "transfer",
+                    {"message": "Süd getragen."},
+                    form="text",
+                    optional=["getragen"],
+                ),
                 handoff(6, "Karte 1", "Kartograf", "transfer", {"blätter": 12}, optional=["karte"]),
                 handoff(7, "Kartograf", lead, "transfer", {"ergebnis": {"ok": True, "offen": []}}),
             ],
-            "decoys": ["falten is a plain function between Karte 1 and Kartograf", "zeichnen is the node, Kartograf the agent in it"],
+            "decoys": [
+                "falten is a plain function between Karte 1 and Kartograf",
+                "zeichnen is the node, Kartograf the agent in it",
+            ],
         }
     if scene == "tools":
         guide, weather = "Bergführer 1", "Wetter 10"
@@ -101,7 +129,11 @@ def expected(scene: str) -> dict[str, Any]:
             "returns": [returned(cook, chief, "Suppe ist fertig."), returned(chief, lead, "Lager steht.")],
             "decoys": ["lager is the node of a team, no agent"],
         }
-    return truth | {"agents": ["Auskunft"], "handoffs": [], "decoys": ["wohin routes", "transfer_to_lager is a plain tool", "suchen retrieves"]}
+    return truth | {
+        "agents": ["Auskunft"],
+        "handoffs": [],
+        "decoys": ["wohin routes", "transfer_to_lager is a plain tool", "suchen retrieves"],
+    }
 
 
 def scripted(url: str) -> Any:
@@ -135,7 +167,10 @@ def fan(url: str) -> Any:
         return Command(update={"messages": [answer]}, goto=goto)
 
     def carry(state: dict[str, Any]) -> Any:
-        return {"messages": [speak("Träger", {"messages": [("human", json.dumps(state, ensure_ascii=False))]})], "getragen": [state["strecke"]]}
+        return {
+            "messages": [speak("Träger", {"messages": [("human", json.dumps(state, ensure_ascii=False))]})],
+            "getragen": [state["strecke"]],
+        }
 
     def map_1(state: dict[str, Any]) -> Any:
         speak("Karte 1", {"messages": [("human", json.dumps(state, ensure_ascii=False))]})
@@ -196,8 +231,12 @@ def teams(url: str) -> Any:
 
     model = scripted(url)
     cook = create_agent(model, [], system_prompt="Du bist Koch 2.", name="Koch 2")
-    camp = create_supervisor([cook], model=model, prompt="Du bist Lagerchef.", supervisor_name="Lagerchef").compile(name="lager")
-    return create_supervisor([camp], model=model, prompt="Du bist Leitung.", supervisor_name="Leitung").compile(name="tour")
+    camp = create_supervisor([cook], model=model, prompt="Du bist Lagerchef.", supervisor_name="Lagerchef").compile(
+        name="lager"
+    )
+    return create_supervisor([camp], model=model, prompt="Du bist Leitung.", supervisor_name="Leitung").compile(
+        name="tour"
+    )
 
 
 def router(url: str) -> Any:
