@@ -39,7 +39,21 @@ class AgentVisit:
     """One run of an agent: from its start until it gives control away or ends."""
 
     __slots__ = (
-        "adrift", "answers", "team", "end", "facts", "keys", "models", "name", "nodes", "parent", "start", "tools", "via", "virtual", "visible",
+        "adrift",
+        "answers",
+        "end",
+        "facts",
+        "keys",
+        "models",
+        "name",
+        "nodes",
+        "parent",
+        "start",
+        "team",
+        "tools",
+        "via",
+        "virtual",
+        "visible",
     )  # fmt: skip
 
     def __init__(self, node: Node, fact: Visit, name: str) -> None:

@@ -15,7 +15,7 @@ import json
 import operator
 import sys
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from capturing import ChatServer, ask, handoff, returned, say, tracer_provider, write_expected
 
@@ -216,7 +216,7 @@ def tools(url: str) -> Any:
     guide = create_agent(model, [frage_wetter], system_prompt="Du bist Bergführer 1.", name="Bergführer 1")
 
     @tool
-    def frage_bergführer(ziel: str, teilnehmer: int, verboten: list[str]) -> str:
+    def frage_bergführer(ziel: str, teilnehmer: int, verboten: list[str]) -> str:  # noqa: PLC2401
         """Ask the guide."""
         given = json.dumps({"ziel": ziel, "teilnehmer": teilnehmer, "verboten": verboten})
         return str(guide.invoke({"messages": [("human", given)]})["messages"][-1].content)
@@ -246,7 +246,7 @@ def router(url: str) -> Any:
     from langgraph.graph import END, START, MessagesState, StateGraph
 
     @tool
-    def transfer_to_lager(stück: int) -> str:
+    def transfer_to_lager(stück: int) -> str:  # noqa: PLC2401
         """Put things into the store. (A plain tool; NOT a handoff.)"""
         return f"Successfully transferred to lager: {stück}"
 
