@@ -42,6 +42,7 @@ proto: $(STAMP)  ## generate collector/pb from proto/
 
 docs: $(STAMP)  ## write the pages of docs/ that are made from tables
 	$(BIN)/python -m collector.config.document > docs/configuration.md
+	$(BIN)/python -m collector.admin.openapi > docs/openapi.json
 	$(BIN)/python -m collector.emit.document > docs/semantic-conventions.md
 
 clean:  ## remove what the targets made

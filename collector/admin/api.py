@@ -47,6 +47,7 @@ class Api:
             Route(session + "/dossier", self._dossier, methods=["GET"]),
             Route(session, self._delete, methods=["DELETE"]),
             Route("/api/v1/reports/watch", self._watch, methods=["GET"]),
+            Route("/api/v1/openapi.json", self._openapi, methods=["GET"]),
         ]
 
     async def _list(self, request: Request) -> Response:
@@ -82,6 +83,11 @@ class Api:
         await self._reader.delete_session(pb.DeleteSessionRequest(session_id=_id(request)))
         return Response(status_code=204)
 
+    async def _openapi(self, _request: Request) -> Response:
+        from collector.admin.openapi import text  # noqa: PLC0415  # it reads this module's tables
+
+        return Response(text(), media_type="application/json")
+
     async def _watch(self, request: Request) -> Response:
         given = _parameters(request, ("after",))
         after = request.headers.get("last-event-id") or given.get("after")
@@ -109,7 +115,17 @@ def error_response(status: int, message: str, headers: dict[str, str] | None = N
 
 def _json(message: Message) -> bytes:
     values = MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    ordered = _ordered(values, message.DESCRIPTOR)
+    return json.dumps(ordered, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _ordered(value: Any, kind: Any) -> Any:
+    """The fields in the order of the protocol file: protobuf's own printer puts those that are not set last."""
+    if isinstance(value, list):
+        return [_ordered(item, kind) for item in value]
+    if kind is None or not isinstance(value, dict):
+        return value
+    return {field.name: _ordered(value[field.name], field.message_type) for field in kind.fields if field.name in value}
 
 
 def _parameters(request: Request, known: Iterable[str]) -> dict[str, str]:
