@@ -19,7 +19,6 @@ leaves them out.
 
 from __future__ import annotations
 
-import atexit
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,7 +41,8 @@ __all__ = ["WORKFLOW", "OtelExporter", "OtelRunSpans"]
 WORKFLOW = "portfolio_review"
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 GRPC_PORT = 4317
-FLUSH_MS = 5000
+# of a request with its retries, unless OTEL_EXPORTER_OTLP_TIMEOUT says otherwise: a run that ended should not wait long
+TIMEOUT_SECONDS = 3
 
 
 def _json(value: object) -> str:
@@ -210,13 +210,15 @@ def _otlp_exporter(environ: Mapping[str, str]) -> SpanExporter:
     if not protocol:
         address = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
         protocol = "grpc" if address.port == GRPC_PORT else "http/protobuf"
+    given = any(environ.get(name) for name in ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"))
+    timeout = None if given else TIMEOUT_SECONDS
     if protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
 
-        return GrpcExporter(insecure=urlsplit(endpoint).scheme != "https")
+        return GrpcExporter(insecure=urlsplit(endpoint).scheme != "https", timeout=timeout)
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 
-    return HttpExporter()
+    return HttpExporter(timeout=timeout)
 
 
 class OtelExporter:
@@ -231,16 +233,14 @@ class OtelExporter:
     def from_environment(cls, environ: Mapping[str, str]) -> OtelExporter:
         """An exporter as the standard variables (OTEL_*) configure it; the service is `orchestratorx` by default."""
         resource = Resource.create({} if environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: "orchestratorx"})
-        provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        provider = TracerProvider(resource=resource)
         provider.add_span_processor(BatchSpanProcessor(_otlp_exporter(environ)))
-        exporter = cls(provider, content=environ.get(CONTENT, "").upper() not in ("NO_CONTENT", "FALSE"))
-        atexit.register(exporter.flush)
-        return exporter
+        return cls(provider, content=environ.get(CONTENT, "").upper() not in ("NO_CONTENT", "FALSE"))
 
     def run(self, run_id: str, portfolio_id: str) -> RunSpans:
         """Begin a run's root span."""
         return OtelRunSpans(self._tracer, run_id, portfolio_id, content=self._content)
 
     def flush(self) -> None:
-        """Send what is waiting, for at most FLUSH_MS."""
-        self._provider.force_flush(FLUSH_MS)
+        """Send what is waiting; gives up after the exporter's timeout."""
+        self._provider.force_flush()
