@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint types test format proto docs clean
+.PHONY: help setup run lint types test test-orchestratorx format proto docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -33,6 +33,19 @@ check-drift: $(STAMP)  ## make the frozen vectors anew and compare
 test: lint types check-drift  ## lint, types, every test that needs no other program
 	$(BIN)/python -m pytest -q -n 2 -m 'not services and not slow'
 
+ORCHX := .venv-orchestratorx
+ORCHX_BIN := $(CURDIR)/$(ORCHX)/bin
+
+$(ORCHX)/.installed: examples/orchestratorx/pyproject.toml
+	$(PYTHON) -m venv $(ORCHX)
+	$(ORCHX_BIN)/python -m pip install --quiet --editable 'examples/orchestratorx[dev]'
+	@touch $@
+
+test-orchestratorx: $(ORCHX)/.installed  ## lint, types and tests of examples/orchestratorx, in its own environment
+	cd examples/orchestratorx && $(ORCHX_BIN)/ruff check . && $(ORCHX_BIN)/ruff format --check .
+	cd examples/orchestratorx && $(ORCHX_BIN)/mypy
+	cd examples/orchestratorx && $(ORCHX_BIN)/python -m pytest -q
+
 format: $(STAMP)  ## rewrite the sources in the one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -46,4 +59,4 @@ docs: $(STAMP)  ## write the pages of docs/ that are made from tables
 	$(BIN)/python -m collector.emit.document > docs/semantic-conventions.md
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
+	rm -rf $(VENV) $(ORCHX) .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
