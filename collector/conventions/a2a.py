@@ -44,5 +44,10 @@ def _marks(span: Span) -> bool:
 
 
 CONVENTION = Convention(
-    name="a2a", facts=_facts, scopes=("a2a-python-sdk",), marks=_marks, carriers=Carriers(without_call=("input",))
+    name="a2a",
+    content_switch="A2A spans never carry content: instrument the agents at both ends",
+    facts=_facts,
+    scopes=("a2a-python-sdk",),
+    marks=_marks,
+    carriers=Carriers(without_call=("input",)),
 )

@@ -76,5 +76,10 @@ def _marks(span: Span) -> bool:
 
 
 CONVENTION = Convention(
-    name="ag2", facts=_facts, scopes=("opentelemetry.instrumentation.ag2",), marks=_marks, causes=_causes
+    name="ag2",
+    content_switch="TelemetryMiddleware(capture_content=True)",
+    facts=_facts,
+    scopes=("opentelemetry.instrumentation.ag2",),
+    marks=_marks,
+    causes=_causes,
 )

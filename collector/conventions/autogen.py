@@ -63,8 +63,18 @@ CARRIERS = Carriers(
 )
 
 CONVENTION = Convention(
-    name="autogen", facts=_facts, scopes=("autogen-core", "autogen-agentchat"), causes=every_cause, carriers=CARRIERS
+    name="autogen",
+    content_switch="content travels in the runtime's spans: unset AUTOGEN_DISABLE_RUNTIME_TRACING and give the runtime a tracer provider",
+    facts=_facts,
+    scopes=("autogen-core", "autogen-agentchat"),
+    causes=every_cause,
+    carriers=CARRIERS,
 )
 RUNTIME = Convention(
-    name="autogen.runtime", facts=_runtime_facts, scopes=("autogen ",), causes=every_cause, carriers=CARRIERS
+    name="autogen.runtime",
+    content_switch="content is always on",
+    facts=_runtime_facts,
+    scopes=("autogen ",),
+    causes=every_cause,
+    carriers=CARRIERS,
 )

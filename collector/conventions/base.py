@@ -64,6 +64,7 @@ class Convention:
     `scopes`: prefixes of the instrumentation scope's name. `marks`: tells a span of this producer by its attributes or name, where the scope
     does not (a processor that rewrites another's spans, hand-made spans); it must be cheap. `facts` maps one span, `log_facts` one log
     record. `causes`: whether a link of a span means that its target caused it. `carriers`: what is passed at a boundary, and where it shows.
+    `content_switch`: what to set so that content is recorded, as `doctor` says it.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Convention:
     log_facts: Callable[[LogRecord], Iterable[Fact]] = no_log_facts
     causes: Callable[[Span, Link], bool] = no_cause
     carriers: Carriers = Carriers()
+    content_switch: str = ""
 
 
 class Registry:

@@ -76,6 +76,7 @@ def _marks(span: Span) -> bool:
 
 CONVENTION = Convention(
     name="claude-code",
+    content_switch="OTEL_LOG_TOOL_DETAILS=1, OTEL_LOG_TOOL_CONTENT=1, OTEL_LOG_USER_PROMPTS=1",
     facts=_facts,
     scopes=("logfire.claude_agent_sdk",),
     marks=_marks,

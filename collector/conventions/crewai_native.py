@@ -74,6 +74,7 @@ def _marks(span: Span) -> bool:
 
 CONVENTION = Convention(
     name="crewai",
+    content_switch="CREWAI_TRACING_ENABLED=true",
     facts=_facts,
     scopes=("crewai",),
     marks=_marks,

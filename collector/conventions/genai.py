@@ -178,4 +178,10 @@ def log_facts(record: LogRecord) -> Iterator[Fact]:
         yield ModelCall(heard=(reading.message({"role": name.split(".")[1], **inside}),))
 
 
-CONVENTION = Convention(name="genai", facts=facts, scopes=("",), log_facts=log_facts)
+CONVENTION = Convention(
+    name="genai",
+    content_switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
+    facts=facts,
+    scopes=("",),
+    log_facts=log_facts,
+)

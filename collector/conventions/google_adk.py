@@ -86,6 +86,7 @@ def _answer(value: object) -> object:
 
 CONVENTION = Convention(
     name="google-adk",
+    content_switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY (schema 1: ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true)",
     facts=_facts,
     scopes=("gcp.vertex.agent", "openinference.instrumentation.google_adk"),
     log_facts=genai.log_facts,

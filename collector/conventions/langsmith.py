@@ -60,6 +60,7 @@ def _marks(span: Span) -> bool:
 
 CONVENTION = Convention(
     name="langsmith",
+    content_switch="unset LANGSMITH_HIDE_INPUTS, LANGSMITH_HIDE_OUTPUTS",
     facts=_facts,
     scopes=("langsmith",),
     marks=_marks,

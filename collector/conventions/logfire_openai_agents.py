@@ -66,6 +66,7 @@ def _speaks(event: object) -> bool:
 
 CONVENTION = Convention(
     name="logfire.openai-agents",
+    content_switch="RunConfig(trace_include_sensitive_data=True)",
     facts=_facts,
     scopes=("logfire.openai_agents",),
     carriers=Carriers(without_call=("output",)),

@@ -39,6 +39,7 @@ def _marks(span: Span) -> bool:
 
 CONVENTION = Convention(
     name="mcp",
+    content_switch="MCP spans never carry content: instrument the agents at both ends",
     facts=_facts,
     scopes=("mcp-python-sdk", "opentelemetry.instrumentation.mcp"),
     marks=_marks,

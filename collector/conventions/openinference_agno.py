@@ -50,6 +50,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 CONVENTION = Convention(
     name="openinference.agno",
+    content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
     facts=_facts,
     scopes=("openinference.instrumentation.agno",),
     carriers=Carriers(beside=False, without_call=("output", "input")),

@@ -71,6 +71,7 @@ def last_message(value: Any) -> Any:
 
 CONVENTION = Convention(
     name="openinference.autogen-agentchat",
+    content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
     facts=_facts,
     scopes=("openinference.instrumentation.autogen_agentchat",),
     carriers=Carriers(

@@ -43,6 +43,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 CONVENTION = Convention(
     name="openinference.claude-agent-sdk",
+    content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
     facts=_facts,
     scopes=("openinference.instrumentation.claude_agent_sdk",),
     carriers=Carriers(beside=False, delegate_input=False),

@@ -52,6 +52,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 CONVENTION = Convention(
     name="openinference.openai-agents",
+    content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
     facts=_facts,
     scopes=("openinference.instrumentation.openai_agents",),
     carriers=Carriers(without_call=("output",)),

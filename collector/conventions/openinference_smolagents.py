@@ -67,6 +67,7 @@ def _arguments(found: Content | None) -> Content | None:
 
 CONVENTION = Convention(
     name="openinference.smolagents",
+    content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
     facts=_facts,
     scopes=("openinference.instrumentation.smolagents",),
     carriers=Carriers(beside=False, without_call=("output", "input")),

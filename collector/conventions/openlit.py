@@ -46,4 +46,9 @@ def _is_agent(span: Span) -> bool:
     return kind.casefold() not in _STEPS and bool(reading.text(span.attributes, "gen_ai.agent.name"))
 
 
-CONVENTION = Convention(name="openlit", facts=_facts, scopes=("openlit", "opentelemetry.instrumentation.openlit"))
+CONVENTION = Convention(
+    name="openlit",
+    content_switch="openlit.init(capture_message_content=True)",
+    facts=_facts,
+    scopes=("openlit", "opentelemetry.instrumentation.openlit"),
+)

@@ -38,6 +38,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 CONVENTION = Convention(
     name="openllmetry.agno",
+    content_switch="TRACELOOP_TRACE_CONTENT=true",
     facts=_facts,
     scopes=("opentelemetry.instrumentation.agno",),
     carriers=Carriers(beside=False, without_call=("output", "input")),

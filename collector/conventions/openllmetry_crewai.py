@@ -95,6 +95,7 @@ def _task_outputs(text: Any) -> list[_TaskOutput]:
 
 CONVENTION = Convention(
     name="openllmetry.crewai",
+    content_switch="content is always on",
     facts=_facts,
     scopes=("opentelemetry.instrumentation.crewai",),
     carriers=Carriers(beside=False, without_call=("output", "input"), delegate_input=False),

@@ -72,6 +72,7 @@ def _inner(attributes: Attributes, *keys: str, inside: tuple[str, ...]) -> Conte
 
 CONVENTION = Convention(
     name="openllmetry.langchain",
+    content_switch="TRACELOOP_TRACE_CONTENT=true",
     facts=_facts,
     scopes=("opentelemetry.instrumentation.langchain",),
     carriers=Carriers(without_call=("envelope", "state"), with_call=("envelope", "state")),

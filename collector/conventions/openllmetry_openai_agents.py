@@ -47,5 +47,9 @@ def _marks(span: Span) -> bool:
 _SCOPE = "opentelemetry.instrumentation.openai_agents"
 
 CONVENTION = Convention(
-    name="openllmetry.openai-agents", facts=_facts, marks=_marks, carriers=Carriers(without_call=("output",))
+    name="openllmetry.openai-agents",
+    content_switch="TRACELOOP_TRACE_CONTENT=true",
+    facts=_facts,
+    marks=_marks,
+    carriers=Carriers(without_call=("output",)),
 )

@@ -38,4 +38,10 @@ def _marks(span: Span) -> bool:
     return _PREFIX + "target" in span.attributes or _PREFIX + "source" in span.attributes
 
 
-CONVENTION = Convention(name="orbitrelay", facts=_facts, marks=_marks, carriers=Carriers(beside=False))
+CONVENTION = Convention(
+    name="orbitrelay",
+    content_switch="set orbitrelay.handoff.fields on the handoff's span",
+    facts=_facts,
+    marks=_marks,
+    carriers=Carriers(beside=False),
+)

@@ -62,6 +62,7 @@ CARRIERS = Carriers(without_call=("output",))
 
 CONVENTION = Convention(
     name="otel.openai-agents",
+    content_switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
     facts=_facts,
     scopes=("opentelemetry.instrumentation.genai.openai_agents",),
     log_facts=log_facts,
@@ -69,6 +70,7 @@ CONVENTION = Convention(
 )
 OLDER = Convention(
     name="otel.openai-agents-v2",
+    content_switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true",
     facts=_older_facts,
     scopes=("opentelemetry.instrumentation.openai_agents",),
     carriers=CARRIERS,

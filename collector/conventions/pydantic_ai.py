@@ -66,6 +66,7 @@ def _tool(span: Span) -> ToolCall:
 
 CONVENTION = Convention(
     name="pydantic-ai",
+    content_switch="InstrumentationSettings(include_content=True)",
     facts=_facts,
     scopes=("pydantic-ai",),
     log_facts=genai.log_facts,
