@@ -306,7 +306,8 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_every_byte_of_the_input() -> None:
-    data, told = gzip.compress(JSON), []
+    data = gzip.compress(JSON)
+    told: list[int] = []
 
     list(read_dump("x", io.BytesIO(data), told.append))
 
