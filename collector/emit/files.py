@@ -37,9 +37,10 @@ def file_stem(value: str) -> str:
     return f"{head[: MAX_STEM - len(digest) - 1] or 'session'}-{digest}"
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Put `content` at `path`, for the owner only: after a crash the file is the old one or the new one, never a part.
 
+    `durable` False: after a crash of the machine it may be either, or empty; a crash of the process changes nothing.
     Raises OSError.
     """
     path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -49,9 +50,11 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fchmod(file.fileno(), FILE_MODE)
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         Path(temporary).replace(path)
-        _sync(path.parent)
+        if durable:
+            _sync(path.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

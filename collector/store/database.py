@@ -32,10 +32,11 @@ _GROUP = 64
 
 
 class Database:
-    """A database file, or one in memory where `path` is None."""
+    """A database file, or one in memory where `path` is None. `durable` False: a file that need not outlive a crash."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, durable: bool = True) -> None:
         self.path = path
+        self._synchronous = "FULL" if durable else "OFF"
         self._shared: sqlite3.Connection | None = None  # of a database in memory: all threads use it in turn
         self._shared_lock = threading.RLock()
         self._local = threading.local()
@@ -116,7 +117,7 @@ class Database:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA busy_timeout = 30000")
         return connection
 

@@ -59,7 +59,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """The collector's database. `path` None keeps it in memory."""
+    """The collector's database. `path` None keeps it in memory; `durable` False spares the disk what no restart needs."""
 
     def __init__(
         self,
@@ -67,10 +67,11 @@ class Store:
         *,
         series_limit: int = 2000,
         now_ns: Callable[[], int] = time.time_ns,
+        durable: bool = True,
     ) -> None:
         self.path = path
         self._now_ns = now_ns
-        self._database = Database(path)
+        self._database = Database(path, durable=durable)
         self._series_limit = series_limit
         self.archive = SqliteArchive(self._database)
 
