@@ -40,13 +40,20 @@ Count = Callable[[str, int], None]
 _REPEATS = {Sight.DUPLICATE: semconv.H_SPANS_DUPLICATE, Sight.STALE: semconv.H_SPANS_STALE}
 
 
+ALL_CHUNKS = (1 << 63) - 1
+
+
 class CloseJob(msgspec.Struct, frozen=True):
-    """A report to be made. `run` may be called on another thread."""
+    """A report to be made. `run` may be called on another thread.
+
+    `glimpse`: the session is still open, and the report is for the forwarder alone.
+    """
 
     closed: Closed
     chunk: int
     terms: Terms
     store: Store
+    glimpse: bool = False
 
     def run(self, close: Callable[..., Report | None] = pipeline.close) -> Report | None:
         """Make the report, from the facts stored up to the close; None if no agent ran."""
@@ -96,6 +103,7 @@ class Intake:
         self._closed: list[Closed] = []  # since the last checkpoint
         self._jobs: deque[CloseJob] = deque()
         self._running: set[str] = set()
+        self._glimpses: deque[CloseJob] = deque()
         self._sent: Checkpoint | None = None
         self._sent_closed: list[Closed] = []
         self._resend = False
@@ -149,6 +157,7 @@ class Intake:
         self._take_closed(self.assembler.tick(now_ns))
         if self._forwarder is not None:
             self._outbox += self._forwarder.on_tick(now_ns)
+            self._glimpse(self._forwarder.wanted(now_ns))
 
     def drain(self) -> None:
         """Close all that is open; the reports will be partial."""
@@ -228,10 +237,14 @@ class Intake:
                 self._running.add(session_id)
                 return job
             self._jobs.append(job)
-        return None
+        return self._glimpses.popleft() if self._glimpses else None
 
     def finish(self, job: CloseJob, report: Report | None) -> None:
         """Take what a job made."""
+        if job.glimpse:
+            if report is not None and self._forwarder is not None:
+                self._forwarder.on_glimpse(report)
+            return
         session = job.closed.session
         self._running.discard(session.session_id)
         if report is None:
@@ -244,6 +257,8 @@ class Intake:
 
     def give_up(self, job: CloseJob) -> None:
         """Note that a report could not be made: the session stays due, for a late span or the next start."""
+        if job.glimpse:
+            return
         self._running.discard(job.closed.session.session_id)
         self.taken.failed_closes += 1
         self._count(semconv.H_RECOVERY_FAILED, 1)
@@ -263,8 +278,17 @@ class Intake:
             report = job.run()
             self.finish(job, report)
             self.flush()
-            if report is not None:
+            if report is not None and not job.glimpse:
                 yield report
+
+    def _glimpse(self, trace_ids: Sequence[str]) -> None:
+        """Ask for the verdicts so far of the open sessions of traces: from the facts stored by now."""
+        seen: set[str] = set()
+        for trace_id in trace_ids:
+            closed = self.assembler.glimpse(trace_id)
+            if closed is not None and closed.session.session_id not in seen:
+                seen.add(closed.session.session_id)
+                self._glimpses.append(CloseJob(closed, ALL_CHUNKS, self.terms, self._store, glimpse=True))
 
     def _take_closed(self, ends: Sequence[Closed | Discarded]) -> None:
         for end in ends:

@@ -241,6 +241,12 @@ class Forwarder(Protocol):
     def on_report(self, report: Report) -> Sequence[OutboxEntry]:
         """Learn of a report, before it is committed."""
 
+    def wanted(self, now_ns: int) -> Sequence[str]:
+        """Return traces of which something is held that must go soon: the verdicts so far are wanted."""
+
+    def on_glimpse(self, report: Report) -> None:
+        """Learn the verdicts so far of a session that is still open."""
+
     def on_tick(self, now_ns: int) -> Sequence[OutboxEntry]:
         """Give up what was held long enough."""
 

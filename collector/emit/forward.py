@@ -7,7 +7,8 @@ Rules (annotated):
 - spans of traces that show nothing of agents go on at once. Spans end before the spans that they stand in, so the first
   of an agent's trace come without an agent: a trace in which a convention is recognised is held until an agent shows or
   its root has ended without one. What is held is held for at most `hold_s`;
-- when a report comes, the held spans of its traces go on, with its events on the spans that made the handoffs;
+- when a report comes, the held spans of its traces go on, with its events on the spans that made the handoffs; spans of a
+  session that is still open at the end of `hold_s` go on with the verdicts so far, drops excepted: they may yet be taken up;
 - each original goes on once: what is learnt later stands only in the review spans, and is counted;
 - a request over 3 MiB goes on in parts, because a receiver's usual limit is 4 MiB;
 - what is held lives in memory, and the journal keeps the request it came in: after a crash it is held again. Entry ids
@@ -16,21 +17,16 @@ Rules (annotated):
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from typing import Any, TypeVar
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 import msgspec
-from google.protobuf.message import Message
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector import semconv
 from collector.conventions.registry import default_registry
 from collector.emit.health import Health
-from collector.emit.json_otlp import from_json
+from collector.emit.parts import by_size, by_trace, spans_of, to_protobuf
 from collector.emit.planner import METRICS, TRACES
 from collector.emit.review import bottlenecks_by_handoff, verdict_events
 from collector.otlp.model import Batch
@@ -38,28 +34,16 @@ from collector.otlp.model import Span as ReceivedSpan
 from collector.report import BottleneckRow, Encoding, HandoffRow, OutboxEntry, Position, Record, Report
 
 NANO = 1_000_000_000
-PART_BYTES = 3 << 20
 
-_SHAPES = {
-    "traces": ("resource_spans", "scope_spans", "spans"),
-    "logs": ("resource_logs", "scope_logs", "log_records"),
-}
-_Request = TypeVar("_Request", bound=Message)
-_REQUESTS: dict[str, type[Message]] = {
-    "traces": ExportTraceServiceRequest,
-    "logs": ExportLogsServiceRequest,
-    "metrics": ExportMetricsServiceRequest,
-}
+GLIMPSE_S = 6
+"""How long before held spans must go the verdicts so far are asked for."""
+MAX_TOLD = 10_000
+"""Handoffs remembered as told before their report."""
 
 
 def metrics_entry(body: bytes, encoding: Encoding, entry_id: str) -> OutboxEntry:
     """Return a metrics request as an entry for the downstream. Raises ValueError for JSON that is no OTLP."""
     return OutboxEntry(entry_id, METRICS, "metrics", to_protobuf(body, encoding, "metrics"))
-
-
-def to_protobuf(body: bytes, encoding: Encoding, signal: str) -> bytes:
-    """Return the request in protobuf. Raises ValueError for JSON that is no OTLP."""
-    return body if encoding == "protobuf" else from_json(body, _REQUESTS[signal]()).SerializeToString()
 
 
 class AsReceived:
@@ -82,6 +66,13 @@ class AsReceived:
         """Nothing is held."""
         return ()
 
+    def wanted(self, now_ns: int) -> Sequence[str]:
+        """Nothing is held."""
+        return ()
+
+    def on_glimpse(self, report: Report) -> None:
+        """Nothing is held."""
+
     def on_tick(self, now_ns: int) -> Sequence[OutboxEntry]:
         """Nothing is held."""
         return ()
@@ -91,6 +82,7 @@ class AsReceived:
         return None
 
 
+_Verdicts = dict[str, list[tuple[HandoffRow, list[BottleneckRow]]]]
 _Key = tuple[Position, str, int]
 """Where a held part came from: the request's position, the trace, and which part of that trace's spans in it."""
 
@@ -102,6 +94,7 @@ class _Held(msgspec.Struct):
     received_ns: int
     size: int
     request: ExportTraceServiceRequest
+    asked: bool = False
 
 
 class Annotated:
@@ -123,6 +116,8 @@ class Annotated:
         self._held: OrderedDict[_Key, _Held] = OrderedDict()  # in the order they came
         self._by_trace: dict[str, dict[_Key, None]] = {}
         self._bytes = 0
+        self._glimpsed: dict[str, _Verdicts] = {}  # by trace, while something of it is held
+        self._told: OrderedDict[str, HandoffRow] = OrderedDict()  # by handoff, until its report or MAX_TOLD later ones
         health.observe(semconv.H_FORWARD_HELD, lambda: [(self._bytes, {})])
 
     def on_record(self, record: Record, batch: Batch, visited: Container[str], replay: bool) -> Sequence[OutboxEntry]:
@@ -136,7 +131,7 @@ class Annotated:
         agents = self._of_agents(batch, visited)
         for trace_id in {span.trace_id for span in batch.spans} - agents:
             out += self.on_discarded([trace_id])
-        for (trace_id, number), part in _by_trace(request).items():
+        for (trace_id, number), part in by_trace(request).items():
             held = _Held((record.position, trace_id, number), record.received_ns, part.ByteSize(), part)
             if trace_id in agents:
                 self._hold(held)
@@ -152,21 +147,37 @@ class Annotated:
 
     def on_report(self, report: Report) -> Sequence[OutboxEntry]:
         """Let go of the report's traces, with its verdicts on the spans that made the handoffs."""
-        verdicts = _verdicts(report)
+        verdicts = _verdicts(report, report.handoffs)
         out: list[OutboxEntry] = []
-        placed: set[str] = set()
         for trace_id in dict.fromkeys((*report.traces, *(row.trace_id for row in report.handoffs))):
             for held in self._release_trace(trace_id):
-                for span in _spans(held.request):
-                    for row, bottlenecks in verdicts.get((trace_id, span.span_id.hex()), ()):
-                        time_ns = span.end_time_unix_nano or span.start_time_unix_nano
-                        span.events.extend(verdict_events(row, bottlenecks, time_ns))
-                        placed.add(row.handoff_id)
+                self._annotate(held, verdicts.get(trace_id, {}))
                 out.append(_entry(held))
-        gone = sum(1 for row in report.handoffs if row.trace_id and row.handoff_id not in placed)
-        if gone:
-            self._health.add(semconv.H_FORWARD_EARLY, gone)
+        untold = 0
+        for row in report.handoffs:
+            told = self._told.pop(row.handoff_id, None)
+            untold += bool(row.trace_id) and (told is None or _verdict(told) != _verdict(row))
+        if untold:
+            self._health.add(semconv.H_FORWARD_EARLY, untold)
         return out
+
+    def wanted(self, now_ns: int) -> Sequence[str]:
+        """Return traces of which something goes within GLIMPSE_S, each part's once."""
+        found: dict[str, None] = {}
+        for held in self._held.values():
+            if held.received_ns + self._hold_ns - GLIMPSE_S * NANO > now_ns:
+                break
+            if not held.asked:
+                held.asked = True
+                found[held.key[1]] = None
+        return tuple(found)
+
+    def on_glimpse(self, report: Report) -> None:
+        """Keep the verdicts so far for what is held of the report's traces."""
+        rows = [row for row in report.handoffs if row.status != "dropped"]
+        for trace_id, verdicts in _verdicts(report, rows).items():
+            if trace_id in self._by_trace:
+                self._glimpsed[trace_id] = verdicts
 
     def on_tick(self, now_ns: int) -> Sequence[OutboxEntry]:
         """Let go of what was held long enough."""
@@ -175,6 +186,8 @@ class Annotated:
             key, held = next(iter(self._held.items()))
             if held.received_ns + self._hold_ns > now_ns:
                 break
+            verdicts = self._glimpsed.get(held.key[1], {})
+            self._annotate(held, verdicts)
             out.append(_entry(self._release(key)))
         return out
 
@@ -192,6 +205,18 @@ class Annotated:
             or (span.trace_id not in ended and (span.trace_id in self._by_trace or self._recognises(span)))
         }
 
+    def _annotate(self, held: _Held, verdicts: _Verdicts) -> None:
+        """Put events on the spans that made handoffs."""
+        if not verdicts:
+            return
+        for span in spans_of(held.request):
+            for row, bottlenecks in verdicts.get(span.span_id.hex(), ()):
+                time_ns = span.end_time_unix_nano or span.start_time_unix_nano
+                span.events.extend(verdict_events(row, bottlenecks, time_ns))
+                self._told[row.handoff_id] = row
+        while len(self._told) > MAX_TOLD:
+            self._told.popitem(last=False)
+
     def _hold(self, held: _Held) -> None:
         if held.key in self._held:
             return
@@ -208,6 +233,7 @@ class Annotated:
         del keys[key]
         if not keys:
             del self._by_trace[key[1]]
+            self._glimpsed.pop(key[1], None)
         self._bytes -= held.size
         return held
 
@@ -222,85 +248,31 @@ def make_forwarder(mode: str, destinations: Collection[str], health: Health) -> 
     return Annotated(destinations, health, lambda span: registry.of_span(span) is not None)
 
 
-def _verdicts(report: Report) -> dict[tuple[str, str], list[tuple[HandoffRow, list[BottleneckRow]]]]:
-    verdicts: dict[tuple[str, str], list[tuple[HandoffRow, list[BottleneckRow]]]] = {}
+def _verdicts(report: Report, rows: Iterable[HandoffRow]) -> dict[str, _Verdicts]:
+    """Verdicts by trace and by the span that made the handoff."""
+    verdicts: dict[str, _Verdicts] = {}
     bottlenecks = bottlenecks_by_handoff(report)
-    for row in report.handoffs:
-        verdicts.setdefault((row.trace_id, row.span_id), []).append((row, bottlenecks[row.handoff_id]))
+    for row in rows:
+        of_trace = verdicts.setdefault(row.trace_id, {})
+        of_trace.setdefault(row.span_id, []).append((row, bottlenecks[row.handoff_id]))
     return verdicts
+
+
+def _verdict(row: HandoffRow) -> tuple[object, ...]:
+    """What the events on an original say of a handoff, bottlenecks apart."""
+    return (row.score, row.grade, row.missing_fields, row.empty_fields, row.extra_fields, row.unrecorded_fields)
 
 
 def _whole(record: Record) -> list[OutboxEntry]:
     """The request as it was, or in parts of its order where it is large."""
-    payload = to_protobuf(record.body, record.encoding, record.signal)
+    parts = by_size(to_protobuf(record.body, record.encoding, record.signal), record.signal)
     entry_id = _entry_id(record.position)
-    if len(payload) <= PART_BYTES:
-        return [OutboxEntry(entry_id, record.signal, record.signal, payload)]
-    request = _REQUESTS[record.signal].FromString(payload)
-    sizes: Counter[str] = Counter()
-    parts = _split(request, record.signal, lambda item: _part_of(item, "", sizes))
+    if len(parts) == 1:
+        return [OutboxEntry(entry_id, record.signal, record.signal, parts[0])]
     return [
-        OutboxEntry(f"{entry_id}/part/{number}", record.signal, record.signal, part.SerializeToString())
-        for (_, number), part in parts.items()
+        OutboxEntry(f"{entry_id}/part/{number}", record.signal, record.signal, part)
+        for number, part in enumerate(parts)
     ]
-
-
-def _by_trace(request: ExportTraceServiceRequest) -> dict[tuple[str, int], ExportTraceServiceRequest]:
-    """The request as one request a trace, or several where a trace's spans in it are large: (trace id, number) -> part."""
-    trace_ids = {span.trace_id for span in _spans(request)}
-    if len(trace_ids) == 1 and request.ByteSize() <= PART_BYTES:
-        return {(trace_ids.pop().hex(), 0): request}
-    sizes: Counter[str] = Counter()
-    return _split(request, TRACES, lambda span: _part_of(span, span.trace_id.hex(), sizes))
-
-
-def _part_of(item: Message, group: str, sizes: Counter[str]) -> tuple[str, int]:
-    """Which part of its group an item belongs to, by the sizes of those before it."""
-    number = sizes[group] // PART_BYTES
-    sizes[group] += item.ByteSize()
-    return group, number
-
-
-def _split(
-    request: _Request, signal: str, part_of: Callable[[Any], tuple[str, int]]
-) -> dict[tuple[str, int], _Request]:
-    """The request in parts, each with the resources and scopes that its items stood under."""
-    resources_name, scopes_name, items_name = _SHAPES[signal]
-    parts: dict[tuple[str, int], _Request] = {}
-    for resource in getattr(request, resources_name):
-        resources: dict[tuple[str, int], Any] = {}
-        for scope in getattr(resource, scopes_name):
-            scopes: dict[tuple[str, int], Any] = {}
-            for item in getattr(scope, items_name):
-                key = part_of(item)
-                if key not in scopes:
-                    if key not in resources:
-                        part = parts.setdefault(key, type(request)())
-                        resources[key] = getattr(part, resources_name).add()
-                        _copy_head(resource, resources[key], scopes_name)
-                    scopes[key] = getattr(resources[key], scopes_name).add()
-                    _copy_head(scope, scopes[key], items_name)
-                getattr(scopes[key], items_name).append(item)
-    return parts
-
-
-def _copy_head(source: Message, target: Message, without: str) -> None:
-    """Copy every field but the one that holds what is split."""
-    head = type(source)()
-    for field, value in source.ListFields():
-        if field.name == without:
-            continue
-        if field.message_type is not None:
-            getattr(head, field.name).CopyFrom(value)
-        else:
-            setattr(head, field.name, value)
-    target.MergeFrom(head)
-
-
-def _spans(request: ExportTraceServiceRequest) -> Iterator[Span]:
-    for resource_spans in request.resource_spans:
-        for scope_spans in resource_spans.scope_spans:
-            yield from scope_spans.spans
 
 
 def _entry(held: _Held) -> OutboxEntry:

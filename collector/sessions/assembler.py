@@ -246,6 +246,13 @@ class Assembler:
         trace = self._traces.get(trace_id)
         return trace is not None and trace.agent
 
+    def glimpse(self, trace_id: str) -> Closed | None:
+        """Return the open session of a trace as if it closed now, changing nothing; None if it holds no agent."""
+        trace = self._traces.get(trace_id)
+        if trace is None or not trace.placed or trace.session.state != "open" or not trace.session.agents:
+            return None
+        return self._closed_as(trace.session)
+
     def forget(self, session_id: str) -> None:
         """Drop a session that is to be deleted; its key begins anew."""
         session = self._sessions.get(session_id)

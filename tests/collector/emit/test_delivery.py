@@ -20,13 +20,14 @@ from collector.config.options import Destination
 from collector.contracts import load
 from collector.emit.downstream import make_sink
 from collector.emit.files import Folder
-from collector.emit.forward import make_forwarder
+from collector.emit.forward import Annotated, make_forwarder
 from collector.emit.health import Health
 from collector.emit.outbox import FolderSink, OutboxSender, Policy
 from collector.emit.planner import Outlets, SessionEmitter
-from collector.engine import Accepted, Engine
+from collector.engine import Accepted, Engine, Housekeeping
 from collector.journal import Journal
 from collector.pipeline import Terms, dossier
+from collector.report import Report
 from collector.store import Store
 from tests.collector.emit.receiver import Receiver, grpc_receiver
 
@@ -66,6 +67,7 @@ class Bench:
             clock=self.clock,
             terms=Terms(book=load(CONTRACTS)),
             emitter=SessionEmitter(Outlets(review=True, evaluation=True, files=True), dossier, "1"),
+            housekeeping=Housekeeping(checkpoint_spans=1),
             forwarder=make_forwarder(forward, ("traces", "logs"), self.health),
         )
         self.sender = OutboxSender(
@@ -232,5 +234,37 @@ def test_annotated_originals_arrive_once_with_their_verdicts_also_when_the_downs
                 if event.name == semconv.E_COMPLETENESS
             )
             assert told == Counter((each.trace_id, each.span_id) for each in report.handoffs)
+
+    run(test)
+
+
+def test_spans_of_a_long_session_go_with_the_verdicts_so_far(
+    tmp_path: Path, receiver: Receiver, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    glimpsed: list[Report] = []
+    keep = Annotated.on_glimpse
+
+    def on_glimpse(self: Annotated, report: Report) -> None:
+        keep(self, report)
+        glimpsed.append(report)
+
+    monkeypatch.setattr(Annotated, "on_glimpse", on_glimpse)
+
+    async def test() -> None:
+        async with Bench(tmp_path, receiver, port, "annotated") as bench:
+            await bench.sender.start()
+            for body in REQUESTS[:-1]:  # the root has not ended
+                await bench.engine.accept(Accepted("traces", "json", body))
+            await bench.forward(25)
+            await bench.wait(lambda: bool(glimpsed))
+            await bench.forward(6)
+            await bench.wait(lambda: len(bench.spans()) > 0 and bench.drained())
+            assert bench.store.stats().reports == 0
+            told = [
+                (span.trace_id.hex(), span.span_id.hex())
+                for _, span in bench.spans()
+                if any(event.name == semconv.E_COMPLETENESS for event in span.events)
+            ]
+            assert len(told) == len(set(told)) >= 4
 
     run(test)

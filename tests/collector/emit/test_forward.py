@@ -205,6 +205,36 @@ def test_what_is_held_goes_after_thirty_seconds_without_its_verdict_which_is_cou
     assert reading(health, "forward.unannotated") == 1
 
 
+def test_spans_of_a_session_still_open_go_with_the_verdicts_so_far_but_not_with_a_drop(
+    annotated: Annotated, health: Health
+) -> None:
+    take(annotated, span(TRACE_1, ORIGIN, "call"), span(TRACE_1, "05" * 8, "asks"), visited=BOTH)
+    take(annotated, span(TRACE_1, "06" * 8, "later"), visited=BOTH, offset=50, seconds=10)
+    assert annotated.wanted(START + 24 * SECOND - 1) == ()
+    assert annotated.wanted(START + 24 * SECOND) == (TRACE_1,)
+    assert annotated.wanted(START + 25 * SECOND) == ()
+    dropped = row("h2", span_id="05" * 8, status="dropped", score=None, grade="")
+    annotated.on_glimpse(report(row(), dropped, bottlenecks=()))
+    assert names(annotated.on_tick(START + 30 * SECOND)) == [
+        (f"forward/1/0/{TRACE_1}", ["call['completeness']", "asks"])
+    ]
+    assert annotated.wanted(START + 34 * SECOND) == (TRACE_1,)
+    taken_up = row("h2", span_id="05" * 8)
+    assert names(annotated.on_report(report(row(), taken_up, bottlenecks=()))) == [
+        (f"forward/1/50/{TRACE_1}", ["later"])
+    ]
+    assert reading(health, "forward.unannotated") == 1
+
+
+def test_a_verdict_that_changes_after_it_was_told_is_counted(annotated: Annotated, health: Health) -> None:
+    take(annotated, span(TRACE_1, ORIGIN, "call"), visited=BOTH)
+    annotated.wanted(START + 24 * SECOND)
+    annotated.on_glimpse(report(row(), bottlenecks=()))
+    annotated.on_tick(START + 30 * SECOND)
+    annotated.on_report(report(row(score=1.0, grade="A", missing_fields=()), bottlenecks=()))
+    assert reading(health, "forward.unannotated") == 1
+
+
 def test_several_handoffs_of_one_span_all_stand_on_it(annotated: Annotated) -> None:
     take(annotated, span(TRACE_1, ORIGIN), visited=BOTH)
     made = report(row("h1"), row("h2"), bottlenecks=())
