@@ -242,7 +242,7 @@ class Assembler:
 
     def glimpse(self, trace_id: str) -> Closed | None:
         """Return the open session of a trace as if it closed now, changing nothing; None if it holds no agent."""
-        trace = self._traces.get(trace_id)
+        trace = self._members.traces.get(trace_id)
         if trace is None or not trace.placed or trace.session.state != "open" or not trace.session.agents:
             return None
         return self._closed_as(trace.session)
