@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint types test test-orchestratorx format proto docs clean
+.PHONY: help setup run lint types test test-services test-orchestratorx format proto docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -45,6 +45,9 @@ test-orchestratorx: $(ORCHX)/.installed  ## lint, types and tests of examples/or
 	cd examples/orchestratorx && $(ORCHX_BIN)/ruff check . && $(ORCHX_BIN)/ruff format --check .
 	cd examples/orchestratorx && $(ORCHX_BIN)/mypy
 	cd examples/orchestratorx && $(ORCHX_BIN)/python -m pytest -q
+
+test-services: $(STAMP)  ## tests with a real OpenTelemetry Collector (needs go) and a real Prometheus
+	$(BIN)/python -m pytest -q -m services
 
 format: $(STAMP)  ## rewrite the sources in the one format
 	$(BIN)/ruff format .

@@ -1,0 +1,71 @@
+"""Programs that are not Python: built or found once, started on free ports, stopped after the test."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.collector.service.conftest import serving_fixture
+
+__all__ = ["serving_fixture"]
+HERE = Path(__file__).parent
+Otelcol = Callable[[str, int], AbstractContextManager[subprocess.Popen[bytes]]]
+
+
+@pytest.fixture(scope="session")
+def otelcol_program() -> Path:
+    """The OpenTelemetry Collector of manifest.yaml, built from its Go modules on the first run."""
+    built = subprocess.run([str(HERE / "otelcol" / "build.sh")], stdout=subprocess.PIPE, check=True, text=True)
+    return Path(built.stdout.strip())
+
+
+@pytest.fixture(scope="session")
+def otelcol(otelcol_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Otelcol:
+    """`with otelcol(configuration, port):` runs one until the block ends; `port` is one that it will listen on."""
+
+    @contextlib.contextmanager
+    def run(configuration: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
+        folder = tmp_path_factory.mktemp("otelcol")
+        (folder / "config.yaml").write_text(configuration, encoding="utf-8")
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen([otelcol_program, "--config", folder / "config.yaml"], stdout=log, stderr=log)
+            try:
+                _listening(port, process, folder / "log")
+                yield process
+            finally:
+                process.terminate()
+                process.wait(20)
+
+    return run
+
+
+@pytest.fixture
+def free_ports() -> Callable[[int], list[int]]:
+    """Ports that nobody listens on now."""
+
+    def find(count: int) -> list[int]:
+        with contextlib.ExitStack() as stack:
+            sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+            for sock in sockets:
+                sock.bind(("127.0.0.1", 0))
+            return [sock.getsockname()[1] for sock in sockets]
+
+    return find
+
+
+def _listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    raise AssertionError(log.read_text(encoding="utf-8")[-2000:])
