@@ -11,9 +11,8 @@ Separate because the bytes are a contract between implementations. The form:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring as _quote
-from typing import Any
 
 from .exact import MinusZero, Number, float_text, integer_text
 from .model import (
@@ -29,15 +28,8 @@ from .model import (
     Usage,
 )
 
-_SCALARS: dict[type, Callable[[Any], str]] = {
-    str: _quote,
-    int: integer_text,
-    MinusZero: integer_text,
-    bool: lambda value: "true" if value else "false",
-    type(None): lambda value: "null",
-    Number: lambda value: value.text,
-    float: float_text,
-}
+_PLAIN_INTEGER = 10**18  # below it, an integer's own text is at hand at once
+_LAYOUTS_KEPT = 1_000
 
 
 def dumps(value: Json) -> bytes:
@@ -45,11 +37,11 @@ def dumps(value: Json) -> bytes:
 
     >>> dumps({"b": [1, 0.5], "a": {}})
     b'{\\n  "a": {},\\n  "b": [\\n    1,\\n    0.5\\n  ]\\n}\\n'
+
+    Raises:
+        TypeError: It is no JSON data.
     """
-    pieces: list[str] = []
-    _indented(value, "\n", pieces.append)
-    pieces.append("\n")
-    return "".join(pieces).encode()
+    return (_Writer(": ", "  ").text(value, "\n") + "\n").encode()
 
 
 def dumps_line(value: Json) -> bytes:
@@ -57,73 +49,72 @@ def dumps_line(value: Json) -> bytes:
 
     >>> dumps_line({"b": [1, 0.5], "a": {}})
     b'{"a":{},"b":[1,0.5]}\\n'
+
+    Raises:
+        TypeError: It is no JSON data.
     """
-    pieces: list[str] = []
-    _compact(value, pieces.append)
-    pieces.append("\n")
-    return "".join(pieces).encode()
+    return (_Writer(":", "").text(value, "") + "\n").encode()
 
 
-def _indented(value: Json, line: str, emit: Callable[[str], None]) -> None:
-    """Write a value whose own line begins with `line`: a newline and its indentation."""
-    scalar = _SCALARS.get(value.__class__)
-    if scalar is not None:
-        emit(scalar(value))
-        return
-    inner = line + "  "
-    if isinstance(value, Mapping):
+class _Writer:
+    """Writes one value. Objects with the same keys at the same depth share the order of their keys and the text of each."""
+
+    def __init__(self, colon: str, step: str) -> None:
+        self._colon = colon
+        self._step = step
+        self._layouts: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
+
+    def text(self, value: Json, line: str) -> str:
+        """Give the text of a value; `line` begins its own line: a newline and its indentation, or nothing."""
+        kind = value.__class__
+        if kind is str:
+            return _quote(value)
+        if kind is int:
+            return int.__repr__(value) if -_PLAIN_INTEGER < value < _PLAIN_INTEGER else integer_text(value)
+        if value is None:
+            return "null"
+        if kind is bool:
+            return "true" if value else "false"
+        if kind is dict or isinstance(value, Mapping):
+            return self._object(value, line)
+        if kind is tuple or kind is list:
+            return self._array(value, line)
+        if kind is Number:
+            return value.text  # type: ignore[no-any-return]
+        if kind is float:
+            return float_text(value)
+        if kind is MinusZero:
+            return integer_text(value)
+        raise TypeError(f"expected JSON data, found a Python {kind.__name__}")
+
+    def _object(self, value: Mapping[str, Json], line: str) -> str:
         if not value:
-            emit("{}")
-            return
-        before = "{" + inner
-        for key in sorted(value):
+            return "{}"
+        inner = line + self._step
+        shape = (line, tuple(value))
+        layout = self._layouts.get(shape)
+        if layout is None:
+            layout = [(key, f"{inner}{_quote(key)}{self._colon}") for key in sorted(value)]
+            if len(self._layouts) < _LAYOUTS_KEPT:
+                self._layouts[shape] = layout
+        parts = []
+        for key, before in layout:
             item = value[key]
-            scalar = _SCALARS.get(item.__class__)
-            if scalar is not None:
-                emit(f"{before}{_quote(key)}: {scalar(item)}")
+            if item.__class__ is str:  # most are: spared the call
+                parts.append(before + _quote(item))
+            elif item is None:
+                parts.append(before + "null")
             else:
-                emit(f"{before}{_quote(key)}: ")
-                _indented(item, inner, emit)
-            before = "," + inner
-        emit(line + "}")
-    elif isinstance(value, list | tuple):
+                parts.append(before + self.text(item, inner))
+        return "{" + ",".join(parts) + line + "}"
+
+    def _array(self, value: Sequence[Json], line: str) -> str:
         if not value:
-            emit("[]")
-            return
-        before = "[" + inner
-        for item in value:
-            scalar = _SCALARS.get(item.__class__)
-            if scalar is not None:
-                emit(before + scalar(item))
-            else:
-                emit(before)
-                _indented(item, inner, emit)
-            before = "," + inner
-        emit(line + "]")
-    else:
-        raise TypeError(f"expected JSON data, found a Python {value.__class__.__name__}")
-
-
-def _compact(value: Json, emit: Callable[[str], None]) -> None:
-    scalar = _SCALARS.get(value.__class__)
-    if scalar is not None:
-        emit(scalar(value))
-    elif isinstance(value, Mapping):
-        before = "{"
-        for key in sorted(value):
-            emit(f"{before}{_quote(key)}:")
-            _compact(value[key], emit)
-            before = ","
-        emit("}" if value else "{}")
-    elif isinstance(value, list | tuple):
-        before = "["
-        for item in value:
-            emit(before)
-            _compact(item, emit)
-            before = ","
-        emit("]" if value else "[]")
-    else:
-        raise TypeError(f"expected JSON data, found a Python {value.__class__.__name__}")
+            return "[]"
+        inner = line + self._step
+        text = self.text
+        items = [_quote(item) if item.__class__ is str else text(item, inner) for item in value]
+        return "[" + inner + ("," + inner).join(items) + line + "]"
 
 
 def trace_to_document(trace: HandoffTrace) -> dict[str, Json]:

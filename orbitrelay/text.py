@@ -22,8 +22,8 @@ _INVISIBLE = (
     "\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
-_UNSEEN = re.compile(f"[{_INVISIBLE}]")
-_UNSAFE_IN_CODE = re.compile(f"[{_INVISIBLE}`|]")
+_UNSEEN = f"[{_INVISIBLE}]"  # compiled when first used: a command that shows no text from a trace never does
+_UNSAFE_IN_CODE = f"[{_INVISIBLE}`|]"
 
 MESSAGE_LIMIT = 80
 """Characters of one value that a message shows."""
@@ -50,7 +50,10 @@ def visible(text: str, limit: int | None = None) -> str:
     >>> visible("a\\x1b[31mb")
     'a\\\\u001b[31mb'
     """
-    return _UNSEEN.sub(_escape, text if limit is None else cut(text, limit))
+    shown = text if limit is None else cut(text, limit)
+    if shown.isascii() and shown.isprintable():
+        return shown
+    return re.sub(_UNSEEN, _escape, shown)
 
 
 def quoted(text: str, limit: int = MESSAGE_LIMIT) -> str:
@@ -62,7 +65,10 @@ def quoted(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 def plain(text: str, limit: int = DOSSIER_LIMIT) -> str:
     """Show text inside a Markdown code block or code span: one line, with no backtick and no pipe."""
-    return _UNSAFE_IN_CODE.sub(_escape, cut(text, limit))
+    shown = cut(text, limit)
+    if shown.isascii() and shown.isprintable() and "`" not in shown and "|" not in shown:
+        return shown
+    return re.sub(_UNSAFE_IN_CODE, _escape, shown)
 
 
 def code(text: str, limit: int = DOSSIER_LIMIT) -> str:
