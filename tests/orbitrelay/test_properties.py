@@ -27,7 +27,7 @@ from orbitrelay.text import visible
 from tests.orbitrelay import oracle
 from tests.orbitrelay.worlds import Json, documents, field
 
-law = settings(deadline=None, max_examples=200, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+law = settings(deadline=None, max_examples=120, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def scores(document: Json) -> list[float | None]:
@@ -141,7 +141,7 @@ def test_any_bytes_give_a_trace_or_a_trace_error(data: bytes) -> None:
     assert_one_line(lambda: loads(data))
 
 
-@settings(law, max_examples=400)
+@settings(law, max_examples=250)
 @given(documents(), st.data())
 def test_a_damaged_document_gives_a_trace_or_a_trace_error(document: Json, data: st.DataObject) -> None:
     whole = dumps(document)
