@@ -12,19 +12,19 @@ Rules:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from collector.sessions.keys import SessionKey
+from collector.sessions.keys import kind_of
 
 
 class Member(Protocol):
-    """What grouping reads of a trace: its keys, highest first, and the traces that its links name as causes."""
+    """What grouping reads of a trace: references to its keys, highest first, and the traces its links name as causes."""
 
     @property
     def trace_id(self) -> str: ...
     @property
-    def keys(self) -> Sequence[SessionKey]: ...
+    def refs(self) -> Sequence[str]: ...
     @property
     def causes(self) -> Iterable[str]: ...
 
@@ -32,8 +32,8 @@ class Member(Protocol):
 M = TypeVar("M", bound=Member)
 
 
-def components(members: Iterable[M]) -> list[list[M]]:
-    """Partition traces into sessions."""
+def components(members: Iterable[M], ambiguous: Callable[[str], bool] | None = None) -> list[list[M]]:
+    """Partition traces into sessions. `ambiguous`: what is known of a key beyond these traces."""
     traces = {member.trace_id: member for member in members}
     leader = {trace_id: trace_id for trace_id in traces}
 
@@ -47,15 +47,15 @@ def components(members: Iterable[M]) -> list[list[M]]:
         for other in ids[1:]:
             leader[find(other)] = find(ids[0])
 
-    carriers: dict[SessionKey, list[M]] = {}
+    carriers: dict[str, list[M]] = {}
     for trace in traces.values():
         join([trace.trace_id, *(cause for cause in trace.causes if cause in traces)])
-        for key in trace.keys:
-            carriers.setdefault(key, []).append(trace)
-    for key, having in carriers.items():
-        higher = {trace.keys[0] for trace in having} - {key}
-        ambiguous = not unambiguous(Counter(top.kind for top in higher))
-        join([trace.trace_id for trace in having if not ambiguous or trace.keys[0] == key])
+        for ref in trace.refs:
+            carriers.setdefault(ref, []).append(trace)
+    for ref, having in carriers.items():
+        higher = {trace.refs[0] for trace in having} - {ref}
+        unclear = not unambiguous(Counter(map(kind_of, higher))) or (ambiguous is not None and ambiguous(ref))
+        join([trace.trace_id for trace in having if not unclear or trace.refs[0] == ref])
     groups: dict[str, list[M]] = {}
     for trace_id, trace in traces.items():
         groups.setdefault(find(trace_id), []).append(trace)

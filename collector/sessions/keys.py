@@ -79,6 +79,16 @@ class SessionKey(msgspec.Struct, frozen=True, order=True):
         return digest if generation == 1 else f"{digest}~{generation}"
 
 
+def key_ref(key: SessionKey) -> str:
+    """Return a short reference to a key: what indexes hold of it."""
+    return f"k{key.kind}:{key.id()}"
+
+
+def kind_of(ref: str) -> str:
+    """Return the kind of the key that a reference means."""
+    return ref[1 : ref.index(":")]
+
+
 class Claim(NamedTuple):
     """One key as one span claims it. The least claim of a kind speaks for the trace: the root's, else the earliest span's."""
 

@@ -11,11 +11,12 @@ Rules:
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final, Literal, Protocol
 
 import msgspec
 
-from collector.sessions.keys import TRACE_RANK, Claim, SessionKey, trace_key
+from collector.sessions.keys import TRACE_RANK, Claim, SessionKey, key_ref, trace_key
 from collector.sessions.spans import SpanTable
 
 State = Literal["open", "closed"]
@@ -99,7 +100,13 @@ class Archive(Protocol):
     """What the assembler asks of sessions that are not in memory. Answers may lag behind what it was told last."""
 
     def sessions_of(self, refs: list[str]) -> set[str]:
-        """Return the ids of sessions that hold, carry or await any of these references (see `refs`)."""
+        """Return the ids of sessions that hold or await any of these traces (`trace_ref`, `cause_ref`)."""
+
+    def carriers(self, ref: str) -> set[str]:
+        """Return the ids of sessions with traces that carry a key (`key_ref`).
+
+        All those whose traces have no better key; of the others as many as show whether they have two of one kind.
+        """
 
     def load(self, session_id: str) -> tuple[SessionRecord, list[TraceRecord]] | None:
         """Return a session and its traces; None if it is not there or no longer stands."""
@@ -115,6 +122,10 @@ class NoArchive:
     """Nothing is outside memory."""
 
     def sessions_of(self, refs: list[str]) -> set[str]:
+        """Return nothing."""
+        return set()
+
+    def carriers(self, ref: str) -> set[str]:
         """Return nothing."""
         return set()
 
@@ -141,11 +152,6 @@ def cause_ref(trace_id: str) -> str:
     return f"l{trace_id}"
 
 
-def key_ref(key: SessionKey) -> str:
-    """Return the reference of a session to a key that its traces carry."""
-    return f"k{key.id()}"
-
-
 class Trace:
     """One trace in memory. `table` None: its span table is in the archive. `placed`: it has a session."""
 
@@ -158,6 +164,7 @@ class Trace:
         "logs",
         "pending",
         "placed",
+        "refs",
         "session",
         "spans",
         "stored_awaited",
@@ -172,6 +179,7 @@ class Trace:
         self.trace_id = trace_id
         self.placed = False
         self.claims: dict[str, Claim] = {}
+        self.refs: list[str] = []  # of its keys, highest first
         self.causes: set[str] = set()
         self.first_ns = self.last_ns = NO_TIME
         self.spans = self.logs = 0
@@ -180,10 +188,27 @@ class Trace:
         self.stored_awaited = self.stored_open_roots = 0
         self.pending: list[bytes] = []
 
-    @property
-    def keys(self) -> list[SessionKey]:
-        """The keys it carries, highest first."""
-        return [claim.key for claim in sorted(self.claims.values())]
+    def knows(self, claim: Claim) -> bool:
+        """Whether a claim changes nothing that matters: an equal key is known, as good or better."""
+        known = self.claims.get(claim.key.kind)
+        return known is not None and (claim >= known or (claim.key == known.key and claim.rank == known.rank))
+
+    def note(self, claims: Iterable[Claim], causes: Iterable[str]) -> None:
+        """Take in keys and causes."""
+        for claim in claims:
+            known = self.claims.get(claim.key.kind)
+            if known is None or claim < known:
+                self.claims[claim.key.kind] = claim
+        self.causes.update(causes)
+        self.refs = [key_ref(claim.key) for claim in sorted(self.claims.values())]
+
+    def extend(self, start_ns: int, end_ns: int, log: bool) -> None:
+        """Take in the times of a span; those of log records say nothing of when it began."""
+        if log:
+            return
+        if start_ns:
+            self.first_ns = min(self.first_ns, start_ns) if self.first_ns else start_ns
+        self.last_ns = max(self.last_ns, end_ns, start_ns)
 
     @property
     def best(self) -> tuple[int, int, SessionKey]:
@@ -223,8 +248,7 @@ class Trace:
         """Rebuild it; its span table stays where it is."""
         trace = cls(record.trace_id)
         trace.session = session
-        trace.claims = {claim.key.kind: Claim(*msgspec.structs.astuple(claim)) for claim in record.claims}
-        trace.causes = set(record.causes)
+        trace.note((Claim(*msgspec.structs.astuple(claim)) for claim in record.claims), record.causes)
         trace.first_ns, trace.last_ns = record.first_ns, record.last_ns
         trace.spans, trace.logs = record.spans, record.logs
         trace.agent = record.agent
@@ -251,7 +275,6 @@ class Session:
         self.duplicates = self.stale = self.late = self.kept = self.dropped = 0
         self.awaited = self.open_roots = 0
         self.traces: dict[str, Trace] = {}
-        self.tops: dict[SessionKey, int] = {}
         self.tail: deque[tuple[str, bytes]] = deque()
         self.timer_ns = NO_TIME  # the earliest moment in the heap that may close it
 

@@ -13,7 +13,7 @@ from typing import Final, Literal, cast
 import msgspec
 
 from collector.sessions.assembler import Changes
-from collector.sessions.keys import SessionKey
+from collector.sessions.keys import KINDS, SessionKey
 from collector.sessions.state import Lineage, SessionRecord, TraceRecord
 from collector.store.database import Database
 
@@ -21,6 +21,7 @@ _SESSION: Final = msgspec.msgpack.Decoder(SessionRecord)
 _TRACE: Final = msgspec.msgpack.Decoder(TraceRecord)
 _FACTS: Final = msgspec.msgpack.Decoder(list[bytes])
 _encode = msgspec.msgpack.Encoder().encode
+_SHOWING: Final = 2 * len(KINDS)  # more top keys than there are kinds: two of them are of one kind
 _LIST: Final = 500  # bound parameters of one statement
 
 
@@ -31,13 +32,23 @@ class SqliteArchive:
         self._database = database
 
     def sessions_of(self, refs: list[str]) -> set[str]:
-        """Return the ids of sessions that hold, carry or await any of the references."""
+        """Return the ids of sessions that hold or await any of the traces."""
         found: set[str] = set()
         with self._database.read() as connection:
             for some in _portions(refs):
                 query = f"SELECT session_id FROM refs WHERE ref IN ({_marks(some)})"  # noqa: S608
                 found.update(row[0] for row in connection.execute(query, some))
         return found
+
+    def carriers(self, ref: str) -> set[str]:
+        """Return the ids of sessions that carry a key: those of no better key, and a few of the others."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                """SELECT session_id FROM refs WHERE ref = ?1 AND top = ?1
+                UNION SELECT session_id FROM (SELECT session_id FROM refs WHERE ref = ?1 AND top != ?1 LIMIT ?2)""",
+                (ref, _SHOWING),
+            )
+            return {row[0] for row in rows}
 
     def load(self, session_id: str) -> tuple[SessionRecord, list[TraceRecord]] | None:
         """Return a session that may still go on, and its traces."""
@@ -139,7 +150,8 @@ def apply(connection: sqlite3.Connection, changes: Changes, now_ns: int) -> int:
         "INSERT OR REPLACE INTO traces(trace_id, session_id, record) VALUES (?, ?, ?)",
         [(trace.trace_id, session_id, _encode(trace)) for session_id, trace in changes.traces],
     )
-    connection.executemany("INSERT OR IGNORE INTO refs(ref, session_id) VALUES (?, ?)", changes.refs)
+    connection.executemany("DELETE FROM refs WHERE ref = ? AND top = ? AND session_id = ?", changes.stale)
+    connection.executemany("INSERT OR IGNORE INTO refs(ref, top, session_id) VALUES (?, ?, ?)", changes.refs)
     connection.executemany(
         "INSERT INTO chunks(trace_id, facts, entries) VALUES (?, ?, ?)",
         [(chunk.trace_id, zlib.compress(_encode(chunk.facts), 1), chunk.entries) for chunk in changes.chunks],

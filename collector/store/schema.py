@@ -55,7 +55,7 @@ CREATE INDEX roles_session ON roles(session_id);
 
 CREATE TABLE traces(trace_id TEXT PRIMARY KEY, session_id TEXT NOT NULL, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE INDEX traces_session ON traces(session_id);
-CREATE TABLE refs(ref TEXT, session_id TEXT, PRIMARY KEY(ref, session_id)) WITHOUT ROWID;
+CREATE TABLE refs(ref TEXT, top TEXT, session_id TEXT, PRIMARY KEY(ref, top, session_id)) WITHOUT ROWID;
 CREATE INDEX refs_session ON refs(session_id);
 CREATE TABLE chunks(id INTEGER PRIMARY KEY AUTOINCREMENT, trace_id TEXT NOT NULL, facts BLOB NOT NULL, entries BLOB NOT NULL);
 CREATE INDEX chunks_trace ON chunks(trace_id);

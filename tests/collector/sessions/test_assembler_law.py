@@ -138,6 +138,6 @@ class Sessions(RuleBasedStateMachine):
 
 
 Sessions.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=100, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestSessions = Sessions.TestCase

@@ -66,7 +66,7 @@ class MemoryArchive:
         self.superseded: dict[str, str] = {}
         self.superseded_at: dict[str, int] = {}
         self.traces: dict[str, tuple[str, TraceRecord]] = {}
-        self.refs: set[tuple[str, str]] = set()
+        self.refs: set[tuple[str, str, str]] = set()
         self.facts: dict[str, list[bytes]] = {}
         self.pieces: dict[str, list[bytes]] = {}
 
@@ -76,10 +76,10 @@ class MemoryArchive:
                 self.facts.pop(trace_id, None)
                 self.pieces.pop(trace_id, None)
                 del self.traces[trace_id]
-            self.refs = {(ref, owner) for ref, owner in self.refs if owner != session_id}
+            self.refs = {row for row in self.refs if row[2] != session_id}
         for old, new in changes.gone:
             self.traces = {t: (new if owner == old else owner, r) for t, (owner, r) in self.traces.items()}
-            self.refs = {(ref, new if owner == old else owner) for ref, owner in self.refs}
+            self.refs = {(ref, top, new if owner == old else owner) for ref, top, owner in self.refs}
             if old in self.sessions:
                 self.superseded |= {sid: new for sid, by in self.superseded.items() if by == old} | {old: new}
                 self.superseded_at[old] = now_ns
@@ -88,13 +88,18 @@ class MemoryArchive:
             self.superseded.pop(record.session_id, None)
         for session_id, trace in changes.traces:
             self.traces[trace.trace_id] = (session_id, trace)
+        self.refs.difference_update(changes.stale)
         self.refs.update(changes.refs)
         for chunk in changes.chunks:
             self.facts.setdefault(chunk.trace_id, []).extend(chunk.facts)
             self.pieces.setdefault(chunk.trace_id, []).append(chunk.entries)
 
     def sessions_of(self, refs: list[str]) -> set[str]:
-        return {owner for ref, owner in self.refs if ref in refs}
+        return {owner for ref, _, owner in self.refs if ref in refs}
+
+    def carriers(self, ref: str) -> set[str]:
+        rows = sorted(row for row in self.refs if row[0] == ref)
+        return {row[2] for row in rows if row[1] == ref} | {row[2] for row in [r for r in rows if r[1] != ref][:12]}
 
     def load(self, session_id: str) -> tuple[SessionRecord, list[TraceRecord]] | None:
         if session_id not in self.sessions or session_id in self.superseded:
@@ -135,12 +140,8 @@ def law(sightings: Iterable[Sighting]) -> dict[str, frozenset[bytes]]:
         payloads.setdefault(sighting.trace_id, set()).add(sighting.payload)
         if sighting.agent:
             agents.add(sighting.trace_id)
-        for claim in sighting.claims:
-            known = trace.claims.get(claim.key.kind, claim)
-            trace.claims[claim.key.kind] = min(known, claim)
-        trace.causes.update(sighting.causes)
-        if not sighting.log:
-            trace.first_ns = min(trace.first_ns or sighting.start_ns, sighting.start_ns)
+        trace.note(sighting.claims, sighting.causes)
+        trace.extend(sighting.start_ns, sighting.end_ns, sighting.log)
     expected: dict[str, frozenset[bytes]] = {}
     for group in components(traces.values()):
         if agents.isdisjoint(trace.trace_id for trace in group):

@@ -69,7 +69,15 @@ def changes(*reports: Report, state: str = "closed", **values: Any) -> Changes:
         )
         for r in reports
     )
-    nothing: dict[str, Any] = {"expired": (), "gone": (), "inherits": (), "traces": (), "refs": (), "chunks": ()}
+    nothing: dict[str, Any] = {
+        "expired": (),
+        "gone": (),
+        "inherits": (),
+        "stale": (),
+        "traces": (),
+        "refs": (),
+        "chunks": (),
+    }
     return Changes(**{**nothing, "sessions": records, **values})
 
 

@@ -1,0 +1,193 @@
+"""Close rules, limits and repeats, one at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from collector.clock import seconds
+from collector.sessions.assembler import TAIL, Assembler, Closed, Discarded, Rules, Sighting
+from collector.sessions.spans import Sight
+from tests.collector.sessions.worlds import MemoryArchive, span
+
+A, B = "a" * 32, "b" * 32
+
+
+class World:
+    """An assembler and its time."""
+
+    def __init__(self, **rules: Any) -> None:
+        self.archive = MemoryArchive()
+        self.assembler = Assembler(Rules(**rules), self.archive)
+        self.now = 1_000
+
+    def take(self, *sightings: Sighting) -> list[Sight]:
+        return [self.assembler.observe(sighting, seconds(self.now)) for sighting in sightings]
+
+    def wait(self, for_s: float) -> list[Any]:
+        """Let time pass; return (reason, partial, spans) of what closed, or "discarded"."""
+        self.now += for_s  # type: ignore[assignment]
+        return self.short(self.assembler.tick(seconds(self.now)))
+
+    def short(self, ends: list[Closed | Discarded]) -> list[Any]:
+        self.store()
+        found: list[Any] = []
+        for end in ends:
+            if isinstance(end, Closed):
+                self.assembler.settle(end.session.session_id, end.session.revision)
+                found.append((end.reason, end.partial, end.spans))
+            else:
+                found.append("discarded")
+        self.store()
+        return found
+
+    def store(self) -> None:
+        self.archive.apply(self.assembler.changes(), seconds(self.now))
+        self.assembler.stored()
+
+
+def test_roots_ended_waits_for_the_grace_only() -> None:
+    world = World()
+    world.take(span(A, 2, 1), span(A, 1))
+    assert world.wait(14.9) == []
+    assert world.wait(0.2) == [("roots_ended", (), 2)]
+
+
+def test_an_unresolved_parent_or_an_open_root_waits_for_idle() -> None:
+    world = World()
+    world.take(span(A, 2, 1))
+    assert world.wait(299) == []
+    assert world.wait(1) == [("idle", ("unresolved_parents",), 1)]
+    world.take(span(B, 1, ended=False))
+    assert world.wait(300) == [("idle", ("unended_spans",), 1)]
+
+
+def test_a_session_that_never_is_quiet_closes_at_its_maximum_age() -> None:
+    world = World(max_age_ns=seconds(1000))
+    ends = []
+    for number in range(2, 13):
+        world.take(span(A, number, 1))
+        ends += world.wait(100)
+    assert ends == [("max_age", ("unresolved_parents",), 10)]
+
+
+def test_an_end_event_closes_at_the_next_tick() -> None:
+    world = World()
+    world.take(span(A, 2, 1, ends_session=True))
+    assert world.wait(0) == [("explicit", ("unresolved_parents",), 1)]
+    world.take(span(A, 1))
+    assert world.wait(15) == [("roots_ended", (), 2)]
+
+
+def test_a_drain_closes_all_that_is_open() -> None:
+    world = World()
+    world.take(span(A, 1), span(B, 1, agent=False))
+    assert world.short(world.assembler.drain()) == [("drain", ("drained",), 1), "discarded"]
+    assert world.assembler.open_sessions == 0
+
+
+def test_repeats_count_and_do_not_keep_a_session_awake() -> None:
+    world = World()
+    complete, start_only = span(A, 1, body="all"), span(A, 1, ended=False)
+    assert world.take(start_only, complete, start_only, complete) == [
+        Sight.NEW,
+        Sight.BETTER,
+        Sight.STALE,
+        Sight.DUPLICATE,
+    ]
+    world.wait(10)
+    world.take(complete)
+    assert world.wait(5) == [("roots_ended", (), 1)]
+    assert world.take(complete, start_only) == [Sight.DUPLICATE, Sight.STALE]
+    assert world.assembler.open_sessions == 0
+    world.store()
+    (record,) = world.archive.sessions.values()
+    assert (record.duplicates, record.stale, record.late, record.revision) == (3, 2, 0, 1)
+
+
+def test_log_records_are_known_by_what_they_say() -> None:
+    world = World()
+    assert world.take(span(A, 1), span(A, 1, log=True, body="x"), span(A, 1, log=True, body="y")) == [Sight.NEW] * 3
+    assert world.take(span(A, 1, log=True, body="x")) == [Sight.DUPLICATE]
+
+
+def test_a_trace_without_an_agent_is_discarded_and_becomes_a_session_when_one_follows() -> None:
+    world = World()
+    world.take(span(A, 2, 1, agent=False), span(A, 1, agent=False))
+    assert world.wait(15) == ["discarded"]
+    world.take(span(A, 3, 1))
+    assert world.wait(15) == [("roots_ended", (), 3)]
+
+
+def test_past_its_limit_a_session_keeps_its_skeleton_and_both_ends() -> None:
+    world = World(session_spans=10)
+    total = 10 + TAIL + 50
+    for number in range(1, total + 1):
+        world.take(span(A, number, 1 if number > 1 else 0, agent=number == 1))
+    world.take(*(span(A, total + n, 1, skeleton=True, agent=n == 1) for n in range(1, 21)))
+    assert world.wait(15) == [("roots_ended", ("span_limit",), total + 20)]
+    (record,) = world.archive.sessions.values()
+    kept = [msgspec.msgpack.decode(payload)[1] for payload in world.archive.facts[A]]
+    tail = [msgspec.msgpack.decode(payload)[1] for _, payload in record.tail]
+    assert kept == [*range(1, 11), *range(total + 1, total + 11)]
+    assert (len(tail), tail[-1]) == (TAIL, total + 20)
+
+
+def test_a_session_of_endless_traces_stays_bounded() -> None:
+    world = World(session_spans=10, resident_spans=50)
+    for number in range(1, 3000):
+        world.take(span(f"{number:032x}", 1, session="s"))
+    world.store()
+    assert world.assembler.open_sessions == 1
+    assert world.assembler.resident_traces <= 20
+    (record,) = world.archive.sessions.values()
+    assert (record.kept, record.dropped) == (10, 2989)
+
+
+def test_many_short_sessions_leave_memory_when_they_are_stored() -> None:
+    world = World(resident_spans=200)
+    for number in range(600):
+        world.take(span(f"{number:032x}", 1))
+        if number % 20 == 19:
+            world.wait(15)
+    assert (world.assembler.open_sessions, len(world.archive.sessions)) == (0, 600)
+    assert world.assembler.resident_traces <= 22
+
+
+def test_one_weak_key_over_many_sessions_joins_none_of_them_and_costs_no_more_each(monkeypatch: Any) -> None:
+    from collector.sessions import membership
+
+    sizes: list[int] = []
+    whole = membership.components
+    monkeypatch.setattr(
+        membership,
+        "components",
+        lambda members, known: (sizes.append(len(list(members))), whole(list(members), known))[1],
+    )
+    world = World()
+    for number in range(500):
+        world.take(span(f"{number:032x}", 1, session=f"s{number}", thread="1"))
+        if number == 250:
+            world.store()
+    assert world.assembler.open_sessions == 500
+    assert sum(sizes) <= 4
+
+
+def test_a_weak_key_joins_as_long_as_it_is_clear_whom_it_means() -> None:
+    world = World()
+    world.take(span(A, 1, session="s", thread="t"), span(B, 1, thread="t"))
+    assert world.assembler.open_sessions == 1
+    world.take(span("c" * 32, 1, session="other", thread="t"))
+    assert world.assembler.open_sessions == 3
+
+
+def test_after_the_reopen_window_the_same_key_is_another_session() -> None:
+    world = World(reopen_window_ns=seconds(100))
+    world.take(span(A, 1, session="s"))
+    assert world.wait(15) == [("roots_ended", (), 1)]
+    world.now += 101
+    assert world.take(span(A, 1, session="s")) == [Sight.NEW]
+    assert world.wait(15) == [("roots_ended", (), 1)]
+    names = sorted(world.archive.sessions)
+    assert names[1] == names[0] + "~2"

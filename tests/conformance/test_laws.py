@@ -1,0 +1,83 @@
+"""Laws over all captures: what must not change the handoffs, whatever the framework."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+
+from collector.facts import SpanFacts
+from tests.conformance.harness import NAMES, documents, edges, facts
+
+SHIFT_NS = 7 * 60 * 1_000_000_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_order_of_arrival_and_no_repetition_changes_a_document(name: str) -> None:
+    spans = list(facts(name))
+    whole = documents(spans)
+    for seed in range(3):
+        chance = random.Random(seed)
+        again = spans + chance.sample(spans, chance.randint(0, len(spans)))
+        chance.shuffle(again)
+        assert documents(again) == whole
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_older_version_of_a_span_changes_no_document(name: str) -> None:
+    spans = list(facts(name))
+    started = [msgspec.structs.replace(s, end_ns=0, facts=()) for s in spans if not s.log]
+    assert documents(started + spans) == documents(spans + started) == documents(spans)
+
+
+def plain(spans: Iterable[SpanFacts]) -> list[SpanFacts]:
+    """The spans that can be done without: no visit, model, tool or handoff, no child, no link, no content, no key that only they have."""
+    spans = list(spans)
+    parents = {(s.trace_id, s.parent_span_id) for s in spans}
+    linked = {cause for s in spans for cause in s.causes}
+    with_logs = {(s.trace_id, s.span_id) for s in spans if s.log}
+
+    def keys_elsewhere(span: SpanFacts) -> bool:
+        rest = [s for s in spans if s is not span and s.trace_id == span.trace_id]
+        return all(any(s.session_keys.get(kind) == key for s in rest) for kind, key in span.session_keys.items())
+
+    return [
+        s
+        for s in spans
+        if not s.facts
+        and not s.log
+        and not s.causes
+        and (s.trace_id, s.span_id) not in parents | linked | with_logs
+        and keys_elsewhere(s)
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dropping_any_one_plain_span_changes_no_edge(name: str) -> None:
+    spans = list(facts(name))
+    whole = edges(spans)
+    droppable = plain(spans)
+    print(f"{name}: {len(droppable)} of {len(spans)} spans")
+    for span in droppable[:: max(1, len(droppable) // 12)]:
+        assert edges(s for s in spans if s is not span) == whole, span.name
+
+
+def clocks(name: str) -> list[tuple[str, str]]:
+    """The processes of a capture."""
+    return sorted({(s.service, s.instance) for s in facts(name)})
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if len(clocks(n)) > 1])
+def test_a_clock_that_is_minutes_off_changes_no_edge(name: str) -> None:
+    spans = list(facts(name))
+    for clock in clocks(name):
+        for shift in (SHIFT_NS, -SHIFT_NS):
+            moved = [
+                msgspec.structs.replace(s, start_ns=s.start_ns + shift, end_ns=s.end_ns + shift if s.end_ns else 0)
+                if (s.service, s.instance) == clock
+                else s
+                for s in spans
+            ]
+            assert sorted(e[1:] for e in edges(moved)) == sorted(e[1:] for e in edges(spans))
