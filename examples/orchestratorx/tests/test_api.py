@@ -227,30 +227,24 @@ def test_uvicorn_serves_the_module_and_a_killed_process_leaves_an_interrupted_ru
     environ = os.environ | {"ORCHESTRATORX_DB": f"sqlite:///{tmp_path / 'runs.db'}"}
     command = [sys.executable, "-m", "uvicorn", "orchestratorx.api:app", "--port", str(port), "--log-level", "error"]
 
-    def start() -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(command, env=environ)
-        for _ in range(400):
+    process = subprocess.Popen(command, env=environ)
+    try:
+        for _ in range(600):
             assert process.poll() is None
             try:
                 httpx.get(f"{url}/healthz")
-                return process
+                break
             except httpx.TransportError:
                 time.sleep(0.05)
-        raise AssertionError("the API did not start")
-
-    process = start()
-    run = httpx.post(f"{url}/runs", json=BOOK).json()
-    process.kill()
-    process.wait(10)
+        run = httpx.post(f"{url}/runs", json=BOOK).json()
+    finally:
+        process.kill()
+        process.wait(10)
     # as if it had been killed in the middle of that run
     engine = sa.create_engine(environ["ORCHESTRATORX_DB"])
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE orchestratorx_runs SET status = 'running'"))
     engine.dispose()
-    process = start()
-    try:
-        assert httpx.get(f"{url}/runs/{run['run_id']}").json()["status"] == "interrupted"
-        assert httpx.get(f"{url}/runs/{run['run_id']}/trace").json()["problems"] == []
-    finally:
-        process.terminate()
-        assert process.wait(15) in (0, -15)
+    with served(tmp_path) as client:
+        assert client.get(f"/runs/{run['run_id']}").json()["status"] == "interrupted"
+        assert client.get(f"/runs/{run['run_id']}/trace").json()["problems"] == []

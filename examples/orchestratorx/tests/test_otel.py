@@ -27,6 +27,7 @@ from orchestratorx.briefs import BRIEF_FIELDS, RETURN_FIELDS, incomplete
 from orchestratorx.orchestrator import Orchestrator, Run
 from orchestratorx.otel import OtelExporter
 from orchestratorx.portfolio import DEMO_BOOKS, demo_book
+from orchestratorx.state import ReportStatus
 from orchestratorx.telemetry import RunSpans, exporter_from_environment, tool_span
 from scripted import Behaviour, Hang, book, raises, tells, world
 
@@ -325,12 +326,14 @@ def test_an_endpoint_in_the_environment_is_all_it_takes(collector: Collector) ->
     assert sum(span.name.startswith("handoff ") for span in spans) == 5 + 7 + 5
 
 
-def test_a_collector_that_is_away_costs_seconds_and_not_the_run() -> None:
+def test_a_collector_that_is_away_costs_seconds_and_not_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     before = time.monotonic()
-    done = run_demo(OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
-    assert done.returncode == 0
-    assert "[3] Restricted sector held" in done.stdout
-    assert time.monotonic() - before < 25
+    orchestrator = Orchestrator()
+    run = orchestrator.run(demo_book("compliant"))
+    orchestrator.flush()
+    assert run.report.status is ReportStatus.CLEAN
+    assert time.monotonic() - before < 20
 
 
 @pytest.mark.parametrize(

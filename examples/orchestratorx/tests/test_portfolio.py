@@ -65,7 +65,7 @@ anything = st.recursive(
 
 
 @given(anything)
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_any_json_is_a_book_or_a_book_error(document: Any) -> None:
     with pytest.raises(BookError):
         parse_book(document)

@@ -101,7 +101,7 @@ anything = st.recursive(
 
 
 @given(anything)
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_nothing_that_is_not_a_trace_verifies(document: Any) -> None:
     assert verify(document)
     assert verify({"format": "orchestratorx-trace/1", "run_id": "r", "entries": [document], "head": ""})
