@@ -99,7 +99,7 @@ def virtual_call(call: Callable[[], Any], seconds: float) -> Any:
     try:
         return call()
     except Hang:
-        raise DeadlineExceeded(f"no answer within {seconds:g} s") from None
+        raise DeadlineExceeded(f"no answer within {seconds:.3g} s") from None
     except Exception:
         raise
     except BaseException as error:

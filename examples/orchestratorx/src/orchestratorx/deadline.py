@@ -42,5 +42,5 @@ def call_with_deadline(call: Callable[[], T], seconds: float) -> T:
             raise error
         raise RuntimeError(f"raised {type(error).__name__}") from error
     if not answer:
-        raise DeadlineExceeded(f"no answer within {seconds:g} s")
+        raise DeadlineExceeded(f"no answer within {seconds:.3g} s")
     return answer[0]
