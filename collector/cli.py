@@ -23,6 +23,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "serve": Command("collector.commands.serve", "receive telemetry and report what it shows"),
     "convert": Command("collector.convert", "turn dumps of telemetry into trace documents and dossiers"),
+    "doctor": Command("collector.commands.doctor", "say what a set of spans allows, and what to switch on to see more"),
     "check": Command("collector.commands.check", "say what is wrong with a configuration or contracts file"),
 }
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from collector.contracts.model import ResolvedContract
 from collector.conventions import Registry, default_registry
 from collector.facts import ModelCall, SpanFacts, ToolCall, Visit
-from collector.recovery import Recovered
+from collector.report import HandoffRow, Report
+from orbitrelay import loads
 from orbitrelay.text import visible
 
 _NO_CONVENTION = "none of the known"
@@ -76,39 +76,32 @@ class Findings:
                     producer.tools += 1
                     producer.tools_with_content += fact.arguments is not None
 
-    def session(self, key_kind: str, recovered: Recovered, contract: ResolvedContract | None) -> None:
+    def report(self, report: Report) -> None:
         """Count one session's outcome."""
-        document = recovered.document
-        if not document["agents"]:
-            return
         self.sessions += 1
-        self.keys[key_kind] += 1
-        roles = {a["agent_id"]: a["role"] for a in document["agents"]}
-        for turn in document["turns"]:
-            self.agents[turn["agent_id"]] += 1
-        for note in recovered.notes:
+        self.keys[report.key.kind] += 1
+        for turn in loads(report.trace_json).turns:
+            self.agents[turn.agent_id] += 1
+        for note in report.notes:
             self.notes[note.code] += 1
-        for handoff in document["handoffs"]:
-            self._handoff(handoff, roles, contract)
+        for row in report.handoffs:
+            self._handoff(row)
 
-    def _handoff(self, handoff: dict[str, Any], roles: dict[str, str], contract: ResolvedContract | None) -> None:
-        origin = handoff["origin"]
-        if origin["mode"] == "return":
+    def _handoff(self, row: HandoffRow) -> None:
+        if row.mode == "return":
             self.returns += 1
             return
-        if handoff.get("status") == "dropped":
+        if row.status == "dropped":
             self.dropped += 1
             return
-        producer = self.producer(origin["convention"])
-        producer.handoffs[origin["evidence"]] += 1
-        recorded = handoff.get("recorded", True)
-        producer.recorded += recorded
-        producer.unrecorded += not recorded
-        producer.redacted += bool(handoff.get("redacted"))
-        producer.truncated += bool(handoff.get("truncated"))
-        role = roles[handoff["target_agent"]]
-        if contract is None or role not in contract.contract:
-            self.uncontracted[role] += 1
+        producer = self.producer(row.convention)
+        producer.handoffs[row.evidence] += 1
+        producer.recorded += row.recorded
+        producer.unrecorded += not row.recorded
+        producer.redacted += row.redacted
+        producer.truncated += row.truncated
+        if not row.contracted:
+            self.uncontracted[row.target_role] += 1
 
     def data(self, registry: Registry | None = None) -> dict[str, Any]:
         """The findings as JSON data."""
@@ -145,7 +138,7 @@ def advise(found: Findings, registry: Registry) -> list[str]:
     out = []
     total = sum(p.visits for p in found.producers.values())
     if not total:
-        known = sorted(n for n in found.producers if n != _NO_CONVENTION)
+        known = sorted(n for n, p in found.producers.items() if p.models or p.tools)
         out.append(
             "no agent runs in these spans: "
             + (

@@ -113,6 +113,9 @@ class Edges:
                 if request is not None:
                     self._add(Edge(parent, visit, request.mode or "transfer", request.evidence, request))
                     continue
+            if found is not None and found.failed and found.stated:
+                self.incoming[id(visit)] = []  # the producer's own word: asked for, and not taken up
+                continue
             mode: Mode = (found.mode if found is not None else "") or "delegate"
             named = found is not None and bool(found.target)
             self._add(Edge(parent, visit, mode, "explicit" if named else "structural", found, visit.via))

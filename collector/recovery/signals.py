@@ -193,8 +193,8 @@ def _same_request(a: Signal, b: Signal) -> bool:
         return False  # its call is found (`_aimed`), or not recorded
     if a.target and b.target and names.agent_key(a.target) != names.agent_key(b.target):
         return False
-    if a.failed != b.failed:
-        return False
+    if a.failed != b.failed or (a.stated and b.stated):
+        return False  # what is stated by a span of its own is told once
     if a.tool is None and b.tool is None and a.call_id == b.call_id == "" and a.sure and b.sure:
         # The same transfer told twice (inside the tool and again as it is raised): one lies in the other's surroundings.
         return bool(a.target) and a.call == b.call and a.node.parent is not None and b.node.parent is not None

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.convert import Telling, convert
+from collector.convert import convert
+from collector.offline import Telling
 from tests.conformance import score_capture as scorer
 from tests.conformance.harness import CAPTURES, NAMES, files
 

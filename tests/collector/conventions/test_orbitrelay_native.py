@@ -46,3 +46,25 @@ def test_a_dropped_handoff_is_told_by_its_status() -> None:
     handoff(t, 5, 30, t.agent("supervisor", 0, 40), "supervisor", "Auditor", {"x": 1}, status="dropped")
 
     assert relays(recovered(t)) == ['supervisor -> Auditor transfer explicit None {"x": 1} dropped']
+
+
+def test_two_delegations_of_one_visit_to_one_agent_are_two() -> None:
+    t = Trace()
+    boss = t.agent("supervisor", 0, 90)
+    for n, start in enumerate((5, 40)):
+        down = handoff(t, start, start + 30, boss, "supervisor", "Checker", {"round": n}, mode="delegate")
+        t.agent("Checker", start + 1, start + 20, down)
+
+    assert [r for r in relays(recovered(t)) if "delegate" in r] == [
+        'supervisor -> Checker delegate explicit 1 {"round": 0}',
+        'supervisor -> Checker delegate explicit 1 {"round": 1}',
+    ]
+
+
+def test_a_stated_drop_stands_though_the_target_began() -> None:
+    t = Trace()
+    boss = t.agent("supervisor", 0, 90)
+    down = handoff(t, 5, 40, boss, "supervisor", "Checker", {"x": 1}, mode="delegate", status="dropped")
+    t.agent("Checker", 6, 39, down)
+
+    assert relays(recovered(t)) == ['supervisor -> Checker delegate explicit None {"x": 1} dropped']
