@@ -54,6 +54,7 @@ from collector.store import StoreError
 from collector.watch import FileWatch
 
 _TICK = 0.25
+_RECEIVERS_SHARE = 0.3  # of what is left of the deadline: a sender that hangs must not take it all
 _log = logging.getLogger("collector.service")
 
 
@@ -146,8 +147,9 @@ class Collector:
         overdue = threading.Timer(self._options.service.stop_deadline + 2, _give_up)
         overdue.daemon = True
         overdue.start()
-        _log.info("stopping")
-        self._serving = False
+        ready, self._serving = self._serving, False
+        if ready:
+            _log.info("stopping")
         finished = True
         while self._stopping:
             name, stop = self._stopping.pop()
@@ -163,7 +165,8 @@ class Collector:
                     extra={"fields": {"part": name, "reason": str(error) or type(error).__name__}},
                 )
         overdue.cancel()
-        _log.info("stopped", extra={"fields": {"finished": finished}})
+        if ready:
+            _log.info("stopped", extra={"fields": {"finished": finished}})
         return finished
 
     async def _start(self) -> None:
@@ -215,7 +218,7 @@ class Collector:
             )
             rpc.add(handlers(admission))
             rpc.bind()
-            self._later("OTLP/gRPC", rpc.stop)
+            self._later("OTLP/gRPC", lambda deadline: rpc.stop(deadline * _RECEIVERS_SHARE))
             await rpc.start()
             self._listens("receive.grpc", options.receive.grpc.endpoint, rpc.port)
         if options.receive.http.endpoint:
@@ -227,7 +230,7 @@ class Collector:
                 header_timeout=options.receive.http.header_timeout,
                 idle_timeout=options.receive.http.idle_timeout,
             )
-            self._later("OTLP/HTTP", http.stop)
+            self._later("OTLP/HTTP", lambda deadline: http.stop(deadline * _RECEIVERS_SHARE))
             await http.start()
             self._listens("receive.http", options.receive.http.endpoint, http.port)
         self._later("admission", self._closed)

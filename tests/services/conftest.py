@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -16,7 +17,14 @@ from tests.collector.service.conftest import serving_fixture
 
 __all__ = ["serving_fixture"]
 HERE = Path(__file__).parent
-Otelcol = Callable[[str, int], AbstractContextManager[subprocess.Popen[bytes]]]
+Otelcol = Callable[[str, int], AbstractContextManager["Program"]]
+
+
+class Program(NamedTuple):
+    """A running program and the file of what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
 
 
 @pytest.fixture(scope="session")
@@ -31,14 +39,14 @@ def otelcol(otelcol_program: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """`with otelcol(configuration, port):` runs one until the block ends; `port` is one that it will listen on."""
 
     @contextlib.contextmanager
-    def run(configuration: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    def run(configuration: str, port: int) -> Iterator[Program]:
         folder = tmp_path_factory.mktemp("otelcol")
         (folder / "config.yaml").write_text(configuration, encoding="utf-8")
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen([otelcol_program, "--config", folder / "config.yaml"], stdout=log, stderr=log)
             try:
                 _listening(port, process, folder / "log")
-                yield process
+                yield Program(process, folder / "log")
             finally:
                 process.terminate()
                 process.wait(20)

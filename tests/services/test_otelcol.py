@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -163,3 +164,23 @@ def test_what_waits_for_a_collector_behind_goes_when_it_is_there(
         process.closed()
         with otelcol(BEHIND.format(port=port, http=http, folder=out), port):
             process.until(lambda: sum(scope == "orbitrelay" for scope, _ in spans(out / "traces.jsonl")) == 6, 30)
+
+
+def test_pings_every_ten_seconds_on_an_idle_connection_are_no_offence(
+    serving: Serving, otelcol: Any, free_ports: Any, tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    lines = SESSION.read_bytes().splitlines()
+    with serving(tmp_path, {"sessions.grace": "2s"}) as process:
+        addresses = {"grpc": process.address("receive.grpc"), "http": process.address("receive.http")}
+        text = IN_FRONT.format(port=port, exporter="otlp", compression="gzip", encoding="proto", **addresses)
+        with otelcol(text, port) as collector, grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            channel.unary_unary(EXPORT)(traces_to_protobuf(lines[0]), timeout=20)
+            time.sleep(45)
+            for line in lines[1:]:
+                channel.unary_unary(EXPORT)(traces_to_protobuf(line), timeout=20)
+            (session,) = process.closed()
+            said = collector.log.read_text(encoding="utf-8")
+    assert session["counts"]["spans"] == 37
+    assert "too_many_pings" not in said
+    assert "ENHANCE_YOUR_CALM" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -258,3 +259,38 @@ def asked(channel: grpc.Channel, method: str, metadata: dict[str, str]) -> str:
     except grpc.RpcError as error:
         return str(error.code().name)
     return "OK"
+
+
+def test_the_admin_listeners_speak_mutual_tls(serving: Serving, tmp_path: Path, authority: Callable[..., Any]) -> None:
+    ours, other = authority("ours"), authority("other")
+    server, client, stranger, expired = (
+        ours.sign("server"),
+        ours.sign("client"),
+        other.sign("stranger"),
+        ours.sign("old", (-9, -1)),
+    )
+    tls = {"cert_file": str(server.cert), "key_file": str(server.key), "client_ca_file": str(ours.file)}
+    with serving(tmp_path, {f"admin.tls.{name}": value for name, value in tls.items()}) as process:
+
+        def over_http(pair: Any) -> str:
+            context = ssl.create_default_context(cafile=str(ours.file))
+            if pair:
+                context.load_cert_chain(pair.cert, pair.key)
+            try:
+                return str(httpx.get(process.url("/healthz", "https"), verify=context, timeout=5).status_code)
+            except httpx.TransportError:
+                return "cut off"
+
+        def over_grpc(pair: Any) -> str:
+            own = (pair.key.read_bytes(), pair.cert.read_bytes()) if pair else (None, None)
+            credentials = grpc.ssl_channel_credentials(ours.file.read_bytes(), *own)
+            with grpc.secure_channel(process.address("admin.grpc"), credentials) as channel:
+                return asked(channel, "/grpc.health.v1.Health/Check", {})
+
+        assert [over_http(pair) for pair in (client, stranger, expired, None)] == [
+            "200",
+            "cut off",
+            "cut off",
+            "cut off",
+        ]
+        assert [over_grpc(pair) for pair in (client, stranger, expired, None)] == ["OK"] + ["UNAVAILABLE"] * 3

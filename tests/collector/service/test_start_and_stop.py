@@ -143,6 +143,14 @@ def test_a_taken_port_is_one_line_and_code_2(refused: Refused, listener: str) ->
         assert refused({f"{listener}.endpoint": endpoint}) == line
 
 
+def test_a_process_that_cannot_start_says_one_line_and_nothing_else(serving: Serving, tmp_path: Path) -> None:
+    with taken() as sock:
+        endpoint = f"127.0.0.1:{sock.getsockname()[1]}"
+        with serving(tmp_path, {"receive.http.endpoint": endpoint}) as process:
+            assert process.wait() == 2
+            assert (process.log, len(process.text)) == ([], 1)
+
+
 def test_a_folder_that_cannot_be_written_is_one_line_and_code_2(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     line = f"cannot write to the data folder '{tmp_path}/file/data' (data.dir): not a directory"
