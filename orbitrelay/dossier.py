@@ -320,12 +320,14 @@ def _relay_notes(analysis: Analysis) -> Iterator[str]:
             grade = f", {_score(score)}" if score.score is not None else ""
             yield f"- {_arrow(handoff)} (tick {integer_text(handoff.tick)}{grade}):"
             yield from (f"  - {remark}" for remark in remarks)
-            if (inspection.missing or inspection.empty) and handoff.fields:
+            if (inspection.missing or inspection.empty) and handoff.fields and not handoff.is_dropped:
                 yield f"  - it was handed {_more(_values(handoff.fields), len(handoff.fields), '; ')}."
 
 
 def _losses(inspection: Inspection, trail: _Trail) -> Iterator[str]:
     handoff = inspection.handoff
+    if handoff.is_dropped:  # nothing was received, so nothing was lost on the way
+        return
     history = set(inspection.history)
     for name in inspection.missing:
         if name in history:

@@ -77,12 +77,12 @@ def _inspect(
 ) -> Inspection:
     visible = contract is not None and contract.accept == "visible"
     bag: dict[str, Json] = {}
-    history: tuple[str, ...] = _NOTHING
+    history: list[str] = []
     for field in handoff.fields:
         if visible or field.seen_in != "history":
             bag[field.name] = field.value
         else:
-            history = (*history, field.name)
+            history.append(field.name)
     required = contract.fields if contract is not None else _NOTHING
     present: list[str] = []
     empty: list[str] = []
@@ -112,5 +112,5 @@ def _inspect(
         tuple(absent) if absent and knowable else _NOTHING,
         tuple(absent) if absent and not knowable else _NOTHING,
         extra,
-        history,
+        tuple(history) if history else _NOTHING,
     )
