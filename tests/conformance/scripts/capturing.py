@@ -26,12 +26,17 @@ def _hex_ids(value: Any) -> Any:
 
 
 def _without_paths(message: Any) -> None:
-    """Stack traces name the environment's folder: write another in its place."""
-    for resource in getattr(message, "resource_spans", ()):
-        for span in (s for scope in resource.scope_spans for s in scope.spans):
-            for attribute in (a for event in span.events for a in event.attributes):
-                if attribute.value.HasField("string_value"):
-                    attribute.value.string_value = attribute.value.string_value.replace(sys.prefix, "/app/venv")
+    """Where the capturing machine keeps its packages and scripts is no part of a capture: stack traces get other folders, code.* goes."""
+    for group in getattr(message, "resource_spans", None) or getattr(message, "resource_logs", ()):
+        for scope in getattr(group, "scope_spans", None) or getattr(group, "scope_logs", ()):
+            for record in getattr(scope, "spans", None) or getattr(scope, "log_records", ()):
+                for part in (record, *getattr(record, "events", ())):
+                    kept = [a for a in part.attributes if not a.key.startswith("code.")]
+                    del part.attributes[:]
+                    part.attributes.extend(kept)
+                    for value in (a.value for a in part.attributes if a.value.HasField("string_value")):
+                        text = value.string_value.replace(sys.prefix, "/app/venv")
+                        value.string_value = text.replace(str(Path(__file__).parent), "/app")
 
 
 def append(path: Path, message: Any) -> None:
@@ -75,9 +80,6 @@ def logger_provider(folder: Path, service: str, name: str = "logs.otlp.jsonl") -
 
     class ToFile(LogRecordExporter):
         def export(self, batch: Any) -> Any:
-            for item in batch:  # where this machine keeps its packages is nobody's business
-                kept = {k: v for k, v in (item.log_record.attributes or {}).items() if not k.startswith("code.")}
-                item.log_record.attributes = kept
             append(folder / name, encode_logs(batch))
             return LogRecordExportResult.SUCCESS
 
