@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import msgspec
 
 from collector.conventions import reading
-from collector.conventions.base import Convention
+from collector.conventions.base import Carriers, Convention
 from collector.conventions.genai import facts as genai_facts
 from collector.facts import Content, Envelope, Fact, Known, ToolCall, Visit
 from collector.otlp.model import Link, Span
@@ -32,7 +32,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         name, agent_id = reading.text(a, "gen_ai.agent.name"), reading.text(a, "ag2.agent.id")
         if name:
             yield Known((name,), {agent_id: name} if agent_id else {})
-    elif kind in _AGENT_SPANS:
+    elif not kind or kind in _AGENT_SPANS:
         for fact in genai_facts(span):
             if isinstance(fact, Visit):
                 yield msgspec.structs.replace(fact, named=True)
@@ -82,4 +82,5 @@ CONVENTION = Convention(
     scopes=("opentelemetry.instrumentation.ag2",),
     marks=_marks,
     causes=_causes,
+    carriers=Carriers(without_call=("output", "input")),
 )

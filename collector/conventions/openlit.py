@@ -18,9 +18,6 @@ from collector.conventions.genai import facts as genai_facts
 from collector.facts import Fact, Known, Transfer, Visit
 from collector.otlp.model import Span
 
-_STEPS = ("task", "turn", "guardrail", "custom", "generation", "response", "speech", "transcription", "mcp")
-"""Span types of openai-agents that OpenLIT gives an agent's operation."""
-
 
 def _facts(span: Span) -> Iterator[Fact]:
     a = span.attributes
@@ -42,8 +39,11 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 
 def _is_agent(span: Span) -> bool:
-    kind = reading.text(span.attributes, "gen_ai.agent.type", "openai.agents.span_type", "gen_ai.operation.type")
-    return kind.casefold() not in _STEPS and bool(reading.text(span.attributes, "gen_ai.agent.name"))
+    """Steps of openai-agents (task, turn, guardrail, custom) have an agent's operation too; only its agents have an id."""
+    a = span.attributes
+    return bool(reading.text(a, "gen_ai.agent.name")) and (
+        "gen_ai.agent.id" in a or not span.scope.name.endswith(".openai_agents")
+    )
 
 
 CONVENTION = Convention(

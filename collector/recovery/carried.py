@@ -58,6 +58,16 @@ class Reader:
             else (edge.via.convention if edge.via is not None else edge.source.convention)
         )
         carriers = self.carriers(anchor)
+        out = self._by(edge, carriers)
+        if not out.recorded and edge.target is not None:
+            # Two producers recorded these runs: what the one's carriers do not hold, the other's may.
+            for other in dict.fromkeys(n.span.convention for n in edge.target.nodes):
+                if other != anchor and not out.recorded:
+                    out = self._by(edge, self.carriers(other))
+        return out
+
+    def _by(self, edge: Edge, carriers: Carriers) -> Carried:
+        """What this edge carried by the carriers of one producer."""
         out = Carried()
         if edge.signal is not None or edge.via is not None:
             self._of_call(edge, carriers, out)

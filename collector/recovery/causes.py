@@ -17,11 +17,15 @@ class Causes:
         self._around: dict[int, Node] = {}
         self._carried: dict[SpanKey, list[AgentVisit]] = {}  # the span that a message came to -> the runs it started
         for visit in visits.all:
-            for node in (visit.first, *visit.first.ancestors()):
-                if tree.delivers(node):
-                    self._around[id(visit)] = node
-                    self._carried.setdefault(node.key, []).append(visit)
-                    break
+            node = next((n for n in (visit.first, *visit.first.ancestors()) if tree.delivers(n)), None)
+            if node is not None:
+                self._around[id(visit)] = node
+            elif visit.first.parent is not None and visit.first.parent.parent is not None:
+                node = (
+                    visit.first.parent
+                )  # the first of a run was started by no message; what it sends stands beside it
+            if node is not None:
+                self._carried.setdefault(node.key, []).append(visit)
 
     def of(self, visit: AgentVisit) -> list[tuple[AgentVisit, Tool | None]]:
         """The runs that the message to this run came from, in order of time; with the tool call that sent it and waited, where one did."""

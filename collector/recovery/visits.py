@@ -418,6 +418,12 @@ class Visits:
     def _stand_ins(self) -> None:
         """A call whose callee has no span of its own: the call's span stands for the callee's run."""
         directory = names.Directory([v.name for v in self.all] + list(self.known))
+        elsewhere: dict[
+            str, list[AgentVisit]
+        ] = {}  # runs that nothing stands above: another process may have recorded the callee's
+        for visit in self.all:
+            if self._above(visit) is None:
+                elsewhere.setdefault(visit.key, []).append(visit)
         waiting = list(self.all)
         while waiting:
             visit = waiting.pop()
@@ -428,6 +434,11 @@ class Visits:
                 if self._has_visit_below(tool.node, visit):
                     continue
                 name = directory.find(fact.target) or fact.target
+                remote = elsewhere.get(names.agent_key(name), [])
+                recorded = next((v for v in remote if v.trace_id != visit.trace_id), None)
+                if recorded is not None:
+                    remote.remove(recorded)
+                    continue
                 stand_in = AgentVisit(tool.node, Visit(name=name, output=fact.result), name)
                 stand_in.virtual = True
                 stand_in.parent, stand_in.via = visit, tool

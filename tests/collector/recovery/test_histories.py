@@ -1,0 +1,57 @@
+"""Answers that only the next call's history shows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.collector.spans import Trace, recovered
+
+
+def asked(t: Trace, at: float, agent: Any, *messages: tuple[str, str]) -> None:
+    told = json.dumps([{"role": role, "content": text} for role, text in messages])
+    t.span("chat m", at, at + 1, agent, attributes={"gen_ai.operation.name": "chat", "gen_ai.input.messages": told})
+
+
+def texts(t: Trace) -> list[str | None]:
+    return [turn["text"] for turn in recovered(t).document["turns"]]
+
+
+QUESTION = ("user", "Wie spät?")
+
+
+def test_the_next_call_of_the_conversation_goes_on_from_the_answer() -> None:
+    t = Trace("app")
+    root = t.span("app", 0, 99)
+    asked(t, 2, t.agent("Uhr", 1, 20, root), ("system", "Du bist Uhr."), QUESTION)
+    asked(
+        t,
+        22,
+        t.agent("Tor", 21, 40, root),
+        ("system", "Du bist Tor."),
+        QUESTION,
+        ("assistant", "Zwölf."),
+        ("user", "x"),
+    )
+
+    assert texts(t) == ["Zwölf.", None]
+
+
+def test_a_call_that_asks_the_same_again_is_a_retry_and_the_answer_is_the_second_s() -> None:
+    t = Trace("app")
+    root = t.span("app", 0, 99)
+    a = t.agent("Uhr", 1, 20, root)
+    asked(t, 2, a, QUESTION)
+    asked(t, 5, a, QUESTION)
+    asked(t, 22, t.agent("Tor", 21, 40, root), QUESTION, ("assistant", "Zwölf."))
+
+    assert texts(t) == ["Zwölf.", None]
+
+
+def test_another_conversation_tells_nothing() -> None:
+    t = Trace("app")
+    root = t.span("app", 0, 99)
+    asked(t, 2, t.agent("Uhr", 1, 20, root), QUESTION)
+    asked(t, 22, t.agent("Tor", 21, 40, root), ("user", "Wer da?"), ("assistant", "Ich."))
+
+    assert texts(t) == [None, None]
