@@ -13,6 +13,7 @@ import grpc
 import httpx
 import pytest
 
+from collector.cli import main
 from collector.otlp.encode import traces_to_protobuf
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
@@ -184,3 +185,35 @@ def test_pings_every_ten_seconds_on_an_idle_connection_are_no_offence(
     assert session["counts"]["spans"] == 37
     assert "too_many_pings" not in said
     assert "ENHANCE_YOUR_CALM" not in said
+
+
+WRITING = """
+receivers:
+  otlp: {{protocols: {{grpc: {{endpoint: 127.0.0.1:{port}}}}}}}
+exporters:
+  file/json: {{path: {folder}/json, format: json, flush_interval: 100ms}}
+  file/proto: {{path: {folder}/proto, format: proto, flush_interval: 100ms}}
+  file/json-zstd: {{path: {folder}/json-zstd, format: json, compression: zstd, flush_interval: 100ms}}
+  file/proto-zstd: {{path: {folder}/proto-zstd, format: proto, compression: zstd, flush_interval: 100ms}}
+service:
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines:
+    traces: {{receivers: [otlp], exporters: [file/json, file/proto, file/json-zstd, file/proto-zstd]}}
+"""
+
+
+def test_files_of_its_file_exporter_are_dumps_in_all_their_formats(
+    otelcol: Any, free_ports: Any, tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    files = tmp_path / "files"
+    files.mkdir()
+    with otelcol(WRITING.format(port=port, folder=files), port):
+        play(port)
+    documents = {}
+    for name in ("json", "proto", "json-zstd", "proto-zstd"):
+        assert main(["convert", str(files / name), "--out", str(tmp_path / name)]) == 0
+        documents[name] = (tmp_path / name / "sess-strands-swarm-01.trace.json").read_bytes()
+    assert main(["convert", str(SESSION), "--out", str(tmp_path / "recorded")]) == 0
+    recorded = (tmp_path / "recorded" / "sess-strands-swarm-01.trace.json").read_bytes()
+    assert documents == dict.fromkeys(documents, recorded)
