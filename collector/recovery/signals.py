@@ -56,7 +56,7 @@ def find(tree: Tree, visits: Visits) -> list[Signal]:
     for visit in visits.all:
         for key in visit.keys:
             by_key.setdefault(key, []).append(visit)
-    tools = {t.node.key: t for v in visits.all for t in v.tools}
+    tools = {n.key: t for v in visits.all for t in v.tools for n in t.nodes}
     out: list[Signal] = []
     for node in tree.ordered:
         owner = visits.owner[node.key]

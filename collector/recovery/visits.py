@@ -9,30 +9,51 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Protocol, TypeVar
 
-from collector.facts import Content, Known, Message, ModelCall, ToolCall, Transcript, Usage, Visit
+from collector.facts import Content, Known, Message, ModelCall, ToolCall, Transcript, Usage, Visit, values
 from collector.recovery import names
 from collector.recovery.tree import Node, Tree
+
+_LOOK_BACK = 64
+"""How many runs or calls are looked at for one that is the same, recorded twice: more do not go on at once."""
+
+_SAME = 0.8
+"""Share of its time that a run lies in another's, to be the same in another instrumentation's words."""
+
+
+class _Timed(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
 
 
 class Model:
     """One model call (spans of two instrumentations for one call are one)."""
 
-    __slots__ = ("fact", "node")
+    __slots__ = ("conventions", "end", "fact", "node", "start")
 
     def __init__(self, node: Node, fact: ModelCall) -> None:
         self.node, self.fact = node, fact
+        self.start, self.end = node.start, node.end
+        self.conventions = {node.span.convention}
 
 
 class Tool:
     """One tool call, in the visit that made it."""
 
-    __slots__ = ("convention", "end", "fact", "node", "start", "visit")
+    __slots__ = ("convention", "conventions", "end", "fact", "node", "nodes", "start", "visit")
 
     def __init__(self, node: Node, fact: ToolCall, visit: AgentVisit | None) -> None:
         self.node, self.fact, self.visit = node, fact, visit
+        self.nodes = [node]  # of every instrumentation that recorded the call
         self.start, self.end = node.start, node.end
         self.convention = node.span.convention
+        self.conventions = {node.span.convention}
+
+
+_Call = TypeVar("_Call", Model, Tool)
 
 
 class AgentVisit:
@@ -50,6 +71,7 @@ class AgentVisit:
         "parent",
         "start",
         "team",
+        "team_keys",
         "tools",
         "via",
         "virtual",
@@ -67,6 +89,7 @@ class AgentVisit:
         self.tools: list[Tool] = []
         self.virtual = False
         self.team: list[AgentVisit] = []  # of the first run in a group that was asked for as one: its runs in order
+        self.team_keys: set[str] = set()  # what that group is asked for by
         self.adrift = False  # called by a run whose agent nothing names
         self.answers: list[tuple[Model | None, Message]] | None = None
         self.visible: str | None = None
@@ -82,6 +105,7 @@ class AgentVisit:
         }
         if self.name:
             self.keys.add(names.agent_key(self.name))
+        self.keys |= self.team_keys
 
     @property
     def key(self) -> str:
@@ -120,6 +144,29 @@ class AgentVisit:
         self.models += other.models
         self.tools += other.tools
         self._name_keys()
+
+    def add_model(self, model: Model) -> Model:
+        """Add a call of a model; one that another instrumentation recorded beside it is the same call."""
+        twin = _twin(self.models, model)
+        if twin is None:
+            self.models.append(model)
+            return model
+        twin.fact = _merge_models(twin.fact, model.fact)
+        twin.conventions |= model.conventions
+        return twin
+
+    def add_tool(self, tool: Tool) -> None:
+        """Add a call of a tool; one that another instrumentation recorded beside it is the same call."""
+        key = names.agent_key(tool.fact.name)
+        twin = _twin([t for t in self.tools[-_LOOK_BACK:] if names.agent_key(t.fact.name) == key], tool)
+        if twin is None:
+            tool.visit = self
+            self.tools.append(tool)
+        else:
+            twin.fact = _merge_tools(twin.fact, tool.fact)
+            twin.conventions |= tool.conventions
+            twin.nodes += tool.nodes
+            twin.start, twin.end = min(twin.start, tool.start), max(twin.end, tool.end)
 
     def content(self, attribute: str) -> Content | None:
         """The first recorded `input`, `output` or `state` of the spans of this run."""
@@ -257,8 +304,7 @@ class Visits:
             if any(isinstance(f, ToolCall) for f in up.span.facts):
                 break
         model = Model(node, fact)
-        self._model_at[node.key] = model
-        owner.models.append(model)
+        self._model_at[node.key] = owner.add_model(model)
 
     def _add_tool(self, node: Node, fact: ToolCall, owner: AgentVisit | None) -> None:
         if owner is None:
@@ -272,8 +318,10 @@ class Visits:
             if same_id or (nested and same_name):
                 tool.fact = _merge_tools(tool.fact, fact)
                 tool.end = max(tool.end, node.end)
+                tool.conventions.add(node.span.convention)
+                tool.nodes.append(node)
                 return
-        owner.tools.append(Tool(node, fact, owner))
+        owner.add_tool(Tool(node, fact, owner))
 
     # ---- what is no visit, what is one visit twice
 
@@ -332,6 +380,7 @@ class Visits:
                     members.append(visit)
             if members:
                 members.sort(key=lambda v: (v.start, v.first.key))
+                members[0].team_keys |= wrapper.keys
                 members[0].keys |= wrapper.keys
                 members[0].team = members
 
@@ -361,19 +410,20 @@ class Visits:
             if not told:
                 continue
             inside = {n.key for n in _below(node)}
-            open_runs = [v for v in self.all if v.first.key in inside and not v.tools]
+            open_runs = [v for v in self.all if any(n.key in inside for n in v.nodes)]
             inner: dict[int, list[AgentVisit]] = {}
             for visit in open_runs:
                 if visit.parent is not None:
                     inner.setdefault(id(visit.parent), []).append(visit)
-            outer = [v for v in open_runs if v.parent is None or v.parent.first.key not in inside]
+            outer = [v for v in open_runs if v.parent is None or not any(n.key in inside for n in v.parent.nodes)]
             for transcript in told:
                 run = next((v for v in outer if names.agent_key(transcript.agent) in v.keys), None)
                 if run is not None:
                     outer.remove(run)
-                    if transcript.given is not None:
+                    if transcript.given is not None and run.content("input") is None:
                         run.facts.append(Visit(input=transcript.given, quotes=True))
-                    _tell(run, transcript.calls, [v for v in inner.get(id(run), []) if v.via is None])
+                    if not run.tools:  # else its own spans tell
+                        _tell(run, transcript.calls, [v for v in inner.get(id(run), []) if v.via is None])
 
     def _above(self, visit: AgentVisit) -> AgentVisit | None:
         """The visit that this one stands in."""
@@ -394,15 +444,9 @@ class Visits:
                 continue
             kept: list[AgentVisit] = []
             for visit in visits:
-                twin = next(
-                    (
-                        k
-                        for k in reversed(kept[-4:])
-                        if visit.convention not in {n.span.convention for n in k.nodes}
-                        and _overlap(k, visit, both=True) >= 0.8
-                    ),
-                    None,
-                )
+                others = [k for k in kept[-_LOOK_BACK:] if visit.convention not in {n.span.convention for n in k.nodes}]
+                others = [k for k in others if _overlap(k, visit) >= _SAME]
+                twin = max(others, key=lambda k: _overlap(k, visit, both=True), default=None)
                 if twin is None:
                     kept.append(visit)
                 else:
@@ -424,6 +468,9 @@ class Visits:
         for visit in self.all:
             if self._above(visit) is None:
                 elsewhere.setdefault(visit.key, []).append(visit)
+        by_key: dict[str, list[AgentVisit]] = {}
+        for visit in self.all:
+            by_key.setdefault(visit.key, []).append(visit)
         waiting = list(self.all)
         while waiting:
             visit = waiting.pop()
@@ -431,7 +478,7 @@ class Visits:
                 fact = tool.fact
                 if tool.visit is not visit or not (fact.runs_target and fact.target) or fact.failed:
                     continue
-                if self._has_visit_below(tool.node, visit):
+                if self._has_visit_below(tool.node, visit) or self._recorded_elsewhere(tool, by_key):
                     continue
                 name = directory.find(fact.target) or fact.target
                 remote = elsewhere.get(names.agent_key(name), [])
@@ -455,12 +502,22 @@ class Visits:
                     inner.visit = stand_in
                 waiting.append(stand_in)  # whose callees may have no spans either
 
+    def _recorded_elsewhere(self, tool: Tool, by_key: dict[str, list[AgentVisit]]) -> bool:
+        """Whether another instrumentation shows the callee's run, in a tree of its own."""
+        return any(
+            v.convention != tool.convention
+            and v.first.span.service == tool.node.span.service
+            and tool.start <= v.start
+            and v.end <= tool.end
+            for v in by_key.get(names.agent_key(tool.fact.target), ())
+        )
+
     def _has_visit_below(self, node: Node, owner: AgentVisit) -> bool:
         return any(self.owner[n.key] not in (owner, None) for n in _below(node))
 
     def _nest(self) -> None:
         """Which visit a visit stands in, and through which tool call."""
-        by_node = {t.node.key: t for v in self.all for t in v.tools}
+        by_node = {n.key: t for v in self.all for t in v.tools for n in t.nodes}
         for visit in self.all:
             if visit.virtual:
                 continue
@@ -521,7 +578,7 @@ def _same_run(above: AgentVisit, new: AgentVisit) -> bool:
     return bool(above.keys & new.keys)
 
 
-def _overlap(a: AgentVisit, b: AgentVisit, both: bool = False) -> float:
+def _overlap(a: _Timed, b: _Timed, both: bool = False) -> float:
     """Share of the shorter run (`both`: of the longer) that lies in the other; 1 where both are instants at one place."""
     inner = min(a.end, b.end) - max(a.start, b.start)
     lengths = (a.end - a.start, b.end - b.start)
@@ -529,6 +586,12 @@ def _overlap(a: AgentVisit, b: AgentVisit, both: bool = False) -> float:
     if length <= 0:
         return 1.0 if inner >= 0 else 0.0
     return inner / length
+
+
+def _twin(calls: list[_Call], call: _Call) -> _Call | None:
+    """The record of the same call by another instrumentation: at its time, and of no convention that the call is of."""
+    others = [c for c in calls[-_LOOK_BACK:] if not c.conventions & call.conventions and _overlap(c, call) >= 0]
+    return max(others, key=lambda c: _overlap(c, call, both=True), default=None)
 
 
 def _merge_models(outer: ModelCall, inner: ModelCall) -> ModelCall:
@@ -541,12 +604,18 @@ def _merge_models(outer: ModelCall, inner: ModelCall) -> ModelCall:
     )
 
 
+def _fuller(one: Content | None, other: Content | None) -> Content | None:
+    """Of two records of a call's arguments the one that names them."""
+    found = [c for c in (one, other) if c is not None]
+    return next((c for c in found if isinstance(values.parse(c.value), dict)), found[0] if found else None)
+
+
 def _merge_tools(outer: ToolCall, inner: ToolCall) -> ToolCall:
     return ToolCall(
         name=outer.name or inner.name,
         call_id=outer.call_id or inner.call_id,
         agent=outer.agent or inner.agent,
-        arguments=outer.arguments or inner.arguments,
+        arguments=_fuller(outer.arguments, inner.arguments),
         result=outer.result or inner.result,
         target=outer.target or inner.target,
         mode=outer.mode or inner.mode,
@@ -558,10 +627,11 @@ def _merge_tools(outer: ToolCall, inner: ToolCall) -> ToolCall:
 
 
 def _join_twin(kept: AgentVisit, other: AgentVisit) -> None:
-    """Union of two recordings of one run; its calls count once, from the recording that has more of them."""
-    models, tools = kept.models, kept.tools
+    """Union of two recordings of one run; its calls count once."""
+    models, tools = other.models, other.tools
+    other.models, other.tools = [], []
     kept.take(other)
-    kept.models = models if len(models) >= len(other.models) else other.models
-    kept.tools = tools if len(tools) >= len(other.tools) else other.tools
-    for tool in kept.tools:
-        tool.visit = kept
+    for model in models:
+        kept.add_model(model)
+    for tool in tools:
+        kept.add_tool(tool)

@@ -3,6 +3,7 @@
     pip install crewai                                           -> crewai_theatre.py native OUT
     pip install crewai openinference-instrumentation-crewai      -> crewai_theatre.py wrappers|events OUT
     pip install crewai opentelemetry-instrumentation-crewai      -> crewai_theatre.py openllmetry OUT
+    two at once                                                  -> crewai_theatre.py native+wrappers OUT
 
 Režie delegates to Světla 1, asks Světla 10, and asks for Zvuk, who does not exist. Inspice goes on with Režie's result, and has a tool
 `delegate_to_storage` that is no delegation; Režie comes last, with Inspice's result. Střih runs beside, given nothing.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -136,7 +137,9 @@ def main() -> None:
     kind, folder = sys.argv[1], Path(sys.argv[2])
     provider = tracer_provider(folder, "theatre")
     server = ChatServer(ANSWERS)
-    with instrument(kind, provider):
+    with ExitStack() as stack:
+        for one in kind.split("+"):
+            stack.enter_context(instrument(one, provider))
         crew(server.url).kickoff(inputs={"session_id": SESSION})
         from crewai.events import crewai_event_bus
 

@@ -2,7 +2,7 @@
 
     pip install langgraph langgraph-supervisor langchain langchain-openai openinference-instrumentation-langchain
                                                  -> langgraph_expedition.py openinference fan|tools|teams|router OUT
-    ... opentelemetry-instrumentation-langchain  -> langgraph_expedition.py openllmetry fan|tools|teams|router OUT
+    ... opentelemetry-instrumentation-langchain  -> langgraph_expedition.py openllmetry|both fan|tools|teams|router OUT
 
 fan: Leitung sends two parts to two runs of Träger by `Send`, and one to Karte 1, whose result a plain function formats; Kartograf (whose node
 is called zeichnen) waits for both and hands back by a Command. tools: agents called as tools, three deep, one of them twice. teams: a
@@ -267,11 +267,11 @@ def router(url: str) -> Any:
 def main() -> None:
     kind, scene, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     provider = tracer_provider(folder, "expedition")
-    if kind == "openinference":
+    if kind in ("openinference", "both"):
         from openinference.instrumentation.langchain import LangChainInstrumentor
 
         LangChainInstrumentor().instrument(tracer_provider=provider)
-    else:
+    if kind in ("openllmetry", "both"):
         from opentelemetry.instrumentation.langchain import LangchainInstrumentor
 
         LangchainInstrumentor().instrument(tracer_provider=provider)
