@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint types test test-services test-orchestratorx format proto docs clean
+.PHONY: help setup run lint types test test-services test-orchestratorx fuzz format proto docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -32,6 +32,13 @@ check-drift: $(STAMP)  ## make the frozen vectors anew and compare
 
 test: lint types check-drift  ## lint, types, every test that needs no other program
 	$(BIN)/python -m pytest -q -n 2 -m 'not services and not slow'
+
+FUZZ_SECONDS ?= 120
+FUZZ ?= otlp_protobuf otlp_protobuf_logs otlp_json otlp_json_logs dump compression recovery contracts trace_document
+
+fuzz: $(STAMP)  ## fuzz every reader, FUZZ_SECONDS each (FUZZ=name for one)
+	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
+	@for target in $(FUZZ); do PYTHONPATH=. $(BIN)/python tests/fuzz/run.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
 ORCHX := .venv-orchestratorx
 ORCHX_BIN := $(CURDIR)/$(ORCHX)/bin

@@ -108,6 +108,7 @@ class Intake:
         self._sent_closed: list[Closed] = []
         self._resend = False
         self.pending = 0  # spans since the last checkpoint
+        self.pending_bytes = 0  # of their facts
 
     # -- taking --------------------------------------------------------------------------------------------------------
 
@@ -139,6 +140,7 @@ class Intake:
         late = self.assembler.late
         for sighting in sightings(facts.spans, self.terms.scopes, tenant):
             seen[self.assembler.observe(sighting, now_ns)] += 1
+            self.pending_bytes += len(sighting.payload)
         late = self.assembler.late - late
         self.pending += len(facts.spans)
         taken = self.taken
@@ -202,7 +204,7 @@ class Intake:
             )
             self._sent_closed, self._closed = self._closed, []
             self._reports, self._outbox = [], []
-            self.pending = 0
+            self.pending = self.pending_bytes = 0
         elif not self._resend:
             raise RuntimeError("a checkpoint is on its way")
         self._resend = False

@@ -28,7 +28,7 @@ from orbitrelay.text import visible
 
 PROGRAM = "orbitrelay-collector"
 
-_FLUSH = 5_000  # spans between two writes to the temporary store
+_FLUSH_SPANS, _FLUSH_BYTES = 5_000, 8 << 20  # how much waits for the next write to the temporary store
 _RULES = Rules(resident_spans=50_000)  # the rest of what is known of spans waits on the disk
 _NAMED = 100  # unreadable parts of one input that are named one by one
 _FOREVER = 10**18  # ns: longer than any close rule waits
@@ -72,7 +72,7 @@ def _take(found: Sequence[str | ReadNote], intake: Intake, telling: Telling, see
             see(facts)
             # One arrival time for all: a dump does not say when its spans came, and nothing may depend on when it is read.
             intake.observe(facts, 0)
-            if intake.pending >= _FLUSH:
+            if intake.pending >= _FLUSH_SPANS or intake.pending_bytes >= _FLUSH_BYTES:
                 intake.flush()
             telling.spans = intake.taken.spans
         telling.inputs += something

@@ -18,6 +18,7 @@ from collector.dumps.values import (
     duration,
     events_of,
     first,
+    in_range,
     links_of,
     nanoseconds,
     span_id,
@@ -201,7 +202,7 @@ def _end(record: Json, start: int) -> int:
         return 0
     for name, unit in _DURATIONS:
         if record.get(name) is not None:
-            return start + duration(record[name], unit)
+            return in_range(start + duration(record[name], unit))
     return 0
 
 

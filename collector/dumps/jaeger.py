@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from collector.dumps.values import Json, first, nanoseconds, span_id, trace_id
+from collector.dumps.values import Json, first, in_range, nanoseconds, span_id, trace_id
 from collector.otlp.json import SPAN_KINDS
 from collector.otlp.model import (
     STATUS_ERROR,
@@ -81,7 +81,7 @@ def _span(item: Json, ids: tuple[str, str], resource: Resource, scopes: dict[tup
         parent_span_id=parent,
         kind=SPAN_KINDS.index(kind) if kind in SPAN_KINDS else 0,
         start_unix_nano=start,
-        end_unix_nano=start + int(_micro(item.get("duration"))) if start else 0,
+        end_unix_nano=in_range(start + int(_micro(item.get("duration")))) if start else 0,
         attributes=tags,
         events=tuple(_event(log) for log in item.get("logs") or () if isinstance(log, dict)),
         links=links,

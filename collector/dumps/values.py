@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from collector.otlp.model import Event, Link
+from collector.otlp.values import UINT64_MAX
 
 Json = dict[str, Any]
 
@@ -73,7 +74,7 @@ def nanoseconds(value: Any) -> int:
     by its size; a pair is seconds and nanoseconds.
     """
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):
-        return max(0, int(value[0] * 10**9 + value[1]))
+        return in_range(value[0] * 10**9 + value[1])
     if isinstance(value, str):
         return _stamp(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
@@ -81,8 +82,13 @@ def nanoseconds(value: Any) -> int:
     for limit, scale in ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3)):
         if value < limit:
             whole = int(value)
-            return whole * scale + round((value - whole) * scale)
-    return min(int(value), 2**64 - 1)
+            return in_range(whole * scale + round((value - whole) * scale))
+    return in_range(int(value))
+
+
+def in_range(time: int) -> int:
+    """The time, or 0 (not recorded) where OTLP has no room for it."""
+    return time if 0 <= time <= UINT64_MAX else 0
 
 
 def _stamp(text: str) -> int:
@@ -101,7 +107,7 @@ def _stamp(text: str) -> int:
     if hours and not zone:
         offset = abs(int(hours)) * 3600 + int(minutes) * 60
         seconds += offset if hours.startswith("-") else -offset
-    return max(0, seconds * 10**9 + int((fraction or "0")[:9].ljust(9, "0")))
+    return in_range(seconds * 10**9 + int((fraction or "0")[:9].ljust(9, "0")))
 
 
 def duration(value: Any, unit: int) -> int:
