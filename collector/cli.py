@@ -24,6 +24,11 @@ COMMANDS = {
     "serve": Command("collector.commands.serve", "receive telemetry and report what it shows"),
     "convert": Command("collector.convert", "turn dumps of telemetry into trace documents and dossiers"),
     "doctor": Command("collector.commands.doctor", "say what a set of spans allows, and what to switch on to see more"),
+    "rescore": Command("collector.commands.rescore", "say what another contracts file makes of the stored sessions"),
+    "delete": Command("collector.commands.delete", "delete sessions with their content"),
+    "backup": Command(
+        "collector.commands.backup", "write a consistent copy of the store, also while the collector runs"
+    ),
     "check": Command("collector.commands.check", "say what is wrong with a configuration or contracts file"),
 }
 

@@ -1,0 +1,84 @@
+"""rescore, backup and delete beside a running collector, and on its folder after it has stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.cli import main
+from collector.store import Store
+
+Serving = Callable[..., AbstractContextManager[Any]]
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def process(serving: Serving, folder: Path) -> Iterator[Any]:
+    with serving(folder, {"contracts.file": str(ROOT / "collector" / "demo" / "contracts.yaml")}) as process:
+        process.play()
+        process.closed()
+        process.until(lambda: len(list((folder / "dossiers").glob("*"))) == 2)
+        yield process
+
+
+def test_backup_and_rescore_beside_a_running_collector(
+    process: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = ["--set", f"data.dir={folder}"]
+    assert main(["backup", str(tmp_path / "copy.sqlite"), *data]) == 0
+    copy = Store(tmp_path / "copy.sqlite")
+    copy.start()
+    assert [row.name for row in copy.sessions().rows] == ["sess-strands-swarm-01"]
+    copy.stop()
+    assert main(["backup", str(tmp_path / "copy.sqlite"), *data]) == 2
+    assert capsys.readouterr().err.endswith(": file exists\n")
+
+    (tmp_path / "other.yaml").write_text(
+        "version: 1\nrules:\n- name: other\n  match: {service.name: 'gateway-*'}\n  contract: {researcher: [goal, owner]}\n",
+        encoding="utf-8",
+    )
+    assert main(["rescore", str(tmp_path / "other.yaml"), *data]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("sess-strands-swarm-01: 0.662 -> ")
+    assert "  planner -> researcher: owner: not asked -> MISSING" in said
+    assert said[-1] == "1 sessions, 1 changed, 0 without a rule"
+    assert main(["rescore", str(tmp_path / "other.yaml"), "--rule", "othr", *data]) == 2
+    assert capsys.readouterr().err.endswith("found 'othr'; did you mean 'other'?\n")
+    assert process.sessions()[0]["mean_completeness"] == 0.662, "a rescore changes nothing"
+
+
+def test_delete_asks_the_running_collector(process: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--set", f"data.dir={folder}", "--set", f"admin.http.endpoint={process.address('admin.http')}"]
+    session_id = process.sessions()[0]["session_id"]
+    assert main(["delete", session_id, *arguments]) == 0
+    assert main(["delete", session_id, *arguments]) == 1
+    assert capsys.readouterr().out == f"{session_id}: deleted\n{session_id}: no such session\n"
+    assert (process.sessions(), list((folder / "dossiers").glob("*"))) == ([], [])
+
+
+def test_delete_works_on_the_folder_of_a_stopped_collector(
+    serving: Serving, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path) as process:
+        process.play()
+        session_id = process.closed()[0]["session_id"]
+        process.until(lambda: len(list((tmp_path / "dossiers").glob("*"))) == 2)
+        assert process.stop() == 0
+    assert main(["delete", session_id, "--set", f"data.dir={tmp_path}"]) == 0
+    assert capsys.readouterr().out == f"{session_id}: deleted\n"
+    assert list((tmp_path / "dossiers").glob("*")) == []
+
+
+def test_a_folder_without_a_store_is_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["backup", str(tmp_path / "copy"), "--set", f"data.dir={tmp_path}"]) == 2
+    line = f"orbitrelay-collector: expected a store in the data folder '{tmp_path}' (data.dir), found none\n"
+    assert capsys.readouterr().err == line
