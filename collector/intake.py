@@ -30,7 +30,7 @@ from collector.otlp.model import Batch
 from collector.pipeline import Terms
 from collector.report import Emitter, Encoding, Forwarder, NoEmitter, OutboxEntry, Position, Record, Report, Signal
 from collector.sessions.assembler import Assembler, Closed, Discarded, Rules
-from collector.sessions.sightings import sightings
+from collector.sessions.sightings import bare, scoped, sightings
 from collector.sessions.spans import Sight
 from collector.store import Checkpoint, Store, Stored
 
@@ -96,7 +96,6 @@ class Intake:
         self._forwarder = forwarder
         self._count = count
         self.taken = Taken()
-        self._visited = _Visited(self.assembler)
         self._position: Position | None = None
         self._outbox: list[OutboxEntry] = []
         self._reports: list[Report] = []
@@ -124,14 +123,18 @@ class Intake:
     def replay(self, record: Record) -> None:
         """Take a record again that sessions have had: only what is held for forwarding needs it."""
         if self._forwarder is not None:
-            self._outbox += self._forwarder.on_record(record, self._read(record), self._visited, replay=True)
+            self._outbox += self._forwarder.on_record(
+                record, self._read(record), _Visited(self.assembler, record.tenant), replay=True
+            )
 
     def take(self, record: Record) -> None:
         """Take one accepted request."""
         batch = self._read(record)
         self.observe(extract(batch, scope_attributes=self.terms.scopes.attributes), record.received_ns, record.tenant)
         if self._forwarder is not None:
-            self._outbox += self._forwarder.on_record(record, batch, self._visited, replay=False)
+            self._outbox += self._forwarder.on_record(
+                record, batch, _Visited(self.assembler, record.tenant), replay=False
+            )
         self._position = record.end
 
     def observe(self, facts: Facts, now_ns: int, tenant: str = "") -> None:
@@ -303,7 +306,7 @@ class Intake:
         self.taken.plain_traces += len(traces)
         self._count(semconv.H_TRACES_PLAIN, len(traces))
         if self._forwarder is not None:
-            self._outbox += self._forwarder.on_discarded(traces)
+            self._outbox += self._forwarder.on_discarded([bare(trace_id) for trace_id in traces])
 
     def _read(self, record: Record) -> Batch:
         try:
@@ -328,10 +331,11 @@ _DECODERS: dict[tuple[Signal, Encoding], Callable[[bytes, otlp_values.Limits], B
 
 
 class _Visited:
-    """The trace ids that are known to hold an agent visit."""
+    """The trace ids that are known to hold an agent visit, as a connection's tenant names them."""
 
-    def __init__(self, assembler: Assembler) -> None:
+    def __init__(self, assembler: Assembler, tenant: str) -> None:
         self._assembler = assembler
+        self._tenant = tenant
 
     def __contains__(self, trace_id: object) -> bool:
-        return isinstance(trace_id, str) and self._assembler.visited(trace_id)
+        return isinstance(trace_id, str) and self._assembler.visited(scoped(trace_id, self._tenant))

@@ -55,14 +55,14 @@ def sightings(spans: Iterable[SpanFacts], scopes: Scopes, tenant: str = "") -> I
         )
         agent = span.has_visit
         yield Sighting(
-            trace_id=_scoped(span.trace_id, tenant),
+            trace_id=scoped(span.trace_id, tenant),
             span_id=span.span_id,
             payload=_ENCODER.encode(span),
             parent_id=span.parent_span_id,
             start_ns=span.start_ns,
             end_ns=span.end_ns,
             claims=keys,
-            causes=tuple({_scoped(trace_id, tenant): None for trace_id, _ in span.causes if trace_id != span.trace_id}),
+            causes=tuple({scoped(trace_id, tenant): None for trace_id, _ in span.causes if trace_id != span.trace_id}),
             agent=agent,
             skeleton=agent or any(isinstance(fact, (ToolCall, Transfer)) for fact in span.facts),
             log=span.log,
@@ -70,5 +70,11 @@ def sightings(spans: Iterable[SpanFacts], scopes: Scopes, tenant: str = "") -> I
         )
 
 
-def _scoped(trace_id: str, tenant: str) -> str:
+def scoped(trace_id: str, tenant: str) -> str:
+    """Return what a trace of a connection's tenant is known by: two tenants' traces never meet, whatever their ids."""
     return f"{trace_id}@{tenant}" if tenant else trace_id
+
+
+def bare(trace_id: str) -> str:
+    """Return the trace's own id."""
+    return trace_id.partition("@")[0]

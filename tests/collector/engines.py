@@ -89,4 +89,4 @@ def capture(name: str) -> list[bytes]:
     return (CAPTURES / name / "traces.otlp.jsonl").read_bytes().splitlines()
 
 
-__all__ = ["Bench", "HandClock", "capture", "case_session", "run"]
+__all__ = ["CONFORMANCE", "Bench", "HandClock", "capture", "case_session", "run"]

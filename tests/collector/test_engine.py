@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from collector.engine import Accepted, Limits, Overloaded
+from collector.engine import Accepted, Limits, Overloaded, _Call
 from collector.pipeline import Terms
 from collector.sessions.assembler import Rules
 from collector.sessions.sightings import Scopes
+from collector.store import archive
 from tests.collector.engines import Bench, capture, case_session, run
 from tests.collector.journal.faults import FaultyFiles
 
@@ -295,5 +299,87 @@ def test_an_endless_session_pins_no_segment_and_stays_small(tmp_path: Path) -> N
             assert (report.spans, report.partial) == (400, ("unresolved_parents", "span_limit"))
         kept = sum(path.stat().st_size for path in (tmp_path / "journal").iterdir())
         assert kept == 0
+
+    run(test())
+
+
+def test_damage_in_the_middle_of_the_journal_costs_its_own_records_and_is_counted(tmp_path: Path) -> None:
+    from collector.journal import Journal
+    from collector.report import Record
+
+    journal = Journal(tmp_path / "journal")
+    journal.open()
+    _, bad, _ = journal.append([Record("traces", "json", body, 1) for body in (LEAF, STALE, ROOT)])
+    journal.close()
+    (path,) = (tmp_path / "journal").iterdir()
+    data = bytearray(path.read_bytes())
+    data[bad.position.offset + 60] ^= 0xFF
+    path.write_bytes(data)
+
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            assert (bench.engine.stats().damages, bench.engine.stats().taken.stale) == (1, 0)
+            bench.clock.forward(16)
+            (report,) = await bench.reports(1)
+            assert report.spans == 3
+
+    run(test())
+
+
+def test_a_store_that_cannot_be_written_refuses_and_goes_on_where_it_stood(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            broken = [True]
+
+            def full(connection: object) -> None:
+                if broken:
+                    raise sqlite3.OperationalError("database or disk is full")
+
+            apply = archive.apply
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(archive, "apply", lambda *arguments: (full(arguments), apply(*arguments))[1])
+                await bench.send(ROOT, LEAF)
+                await bench.until(lambda: bench.engine.trouble() is not None)
+                with pytest.raises(Overloaded, match="disk: the store cannot be written"):
+                    await bench.send(LEAF)
+                broken.clear()
+                await bench.until(lambda: bench.engine.trouble() is None)
+                bench.clock.forward(16)
+                (report,) = await bench.reports(1)
+                assert report.spans == 3
+
+    run(test())
+
+
+def test_start_and_stop_are_safe_twice_without_each_other_and_bounded(tmp_path: Path) -> None:
+    async def test() -> None:
+        bench = Bench(tmp_path)
+        async with bench:
+            await bench.engine.start()
+            await bench.send(LEAF)
+            assert await bench.engine.stop(10)
+            assert await bench.engine.stop(10)
+            bench.engine.tick()
+        unstarted = Bench(tmp_path / "other")
+        async with unstarted:
+            pass
+        assert await unstarted.engine.stop(1)
+
+    run(test())
+
+
+def test_a_stop_that_cannot_finish_in_time_says_so_and_loses_nothing(tmp_path: Path) -> None:
+    async def test() -> None:
+        bench = Bench(tmp_path)
+        async with bench:
+            release = threading.Event()
+            bench.engine._inbox.put(_Call(lambda: release.wait(10) and None))
+            await bench.send(LEAF)
+            started = time.monotonic()
+            assert await bench.engine.stop(0.3) is False
+            assert time.monotonic() - started < 3
+            release.set()
+        async with bench:
+            await bench.until(lambda: bench.engine.stats().open_sessions == 1)
 
     run(test())
