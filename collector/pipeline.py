@@ -325,4 +325,5 @@ def _handoff(score: HandoffScore, spans: Mapping[tuple[str, str], SpanFacts]) ->
         span_id=origin.span_id if origin else "",
         start_ns=start_ns,
         end_ns=end_ns,
+        unscored=score.unscored_reason or "",
     )

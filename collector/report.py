@@ -35,6 +35,7 @@ class Note(msgspec.Struct, frozen=True):
 class HandoffRow(msgspec.Struct, frozen=True):
     """One handoff's verdict.
 
+    `unscored` is a key of `orbitrelay.UNSCORED_REASONS` where there is no score, else "".
     Times in ns since the epoch: from the request to the start of the target where the latency is known, else those of
     the origin span; 0 where unknown.
     """
@@ -68,6 +69,7 @@ class HandoffRow(msgspec.Struct, frozen=True):
     span_id: str = ""
     start_ns: int = 0
     end_ns: int = 0
+    unscored: str = ""
 
 
 class BottleneckRow(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ import msgspec
 from collector.emit.series import Series, fold
 from collector.report import Emitter, HandoffRow, MetricDelta, OutboxEntry, PreviousState, Report
 from collector.sessions.keys import SessionKey
+from collector.store import roles
 from collector.store.outbox import put
 from collector.store.rows import Committed, Page, RevisionRow, SessionFilter, SessionRow
 
@@ -64,6 +65,7 @@ def commit(
         ),
     )
     _list(connection, report)
+    roles.record(connection, report)
     return True
 
 

@@ -49,7 +49,7 @@ def delete(connection: sqlite3.Connection, session_id: str, now_ns: int) -> Dele
     for found in ids:
         expire(connection, found)
         stems += [row[0] for row in connection.execute("SELECT stem FROM names WHERE session_id = ?", (found,))]
-        for table in ("reports", "roles", "names"):
+        for table in ("reports", "roles", "relays", "required_fields", "names"):
             connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (found,))  # noqa: S608
         connection.execute("DELETE FROM outbox WHERE kind = 'file' AND name LIKE ? || '/%'", (found,))
         connection.execute(

@@ -105,6 +105,70 @@ class Committed(msgspec.Struct, frozen=True):
     revision: int
 
 
+class Moment(msgspec.Struct, frozen=True):
+    """One point of a series: from `start_ns` on, the mean completeness of `scored` handoffs."""
+
+    start_ns: int
+    mean: float
+    scored: int
+
+
+class PairTotals(msgspec.Struct, frozen=True):
+    """The handoffs from one role to another. `scored` and `mean` are of those held against a contract.
+
+    Every other handoff is in exactly one of the counts that follow; the last four are `orbitrelay.UNSCORED_REASONS`.
+    """
+
+    source_role: str
+    target_role: str
+    handoffs: int
+    scored: int
+    mean: float | None
+    without_contract: int
+    dropped: int
+    not_recorded: int
+    return_without_contract: int
+    unrecorded_field: int
+    moments: tuple[Moment, ...] = ()
+
+
+class FieldTotals(msgspec.Struct, frozen=True):
+    """How often a field that a role's contract requires was asked for, and did not arrive."""
+
+    target_role: str
+    field: str
+    required: int
+    missing: int
+    empty: int
+    unrecorded: int
+
+
+class RoleContractUse(msgspec.Struct, frozen=True):
+    """How many handoffs to a role (`returns`: of answers going back to it) a contract was applied to; "" is none."""
+
+    target_role: str
+    returns: bool
+    contract: str
+    handoffs: int
+
+
+class RolesView(msgspec.Struct, frozen=True):
+    """Totals by role. `pairs` may be a part of `pairs_in_all`; `whole` is the sum over all of them."""
+
+    pairs: tuple[PairTotals, ...]
+    pairs_in_all: int
+    whole: PairTotals
+    fields: tuple[FieldTotals, ...]
+    contracts: tuple[RoleContractUse, ...]
+
+
+class Known(msgspec.Struct, frozen=True):
+    """Values that sessions can be filtered by."""
+
+    services: tuple[str, ...]
+    roles: tuple[str, ...]
+
+
 class OutboxStats(msgspec.Struct, frozen=True):
     """What waits for one destination, and what it refused for good (parked)."""
 

@@ -92,7 +92,44 @@ CREATE TABLE names(folded TEXT PRIMARY KEY, stem TEXT NOT NULL, session_id TEXT 
 CREATE INDEX names_session ON names(session_id);
 """
 
-STEPS: Final[tuple[str, ...]] = (_FIRST,)
+RELAY_FIGURES: Final = (
+    "handoffs", "scored", "points", "dropped", "not_recorded", "return_without_contract", "unrecorded_field",
+)  # fmt: skip
+FIELD_FIGURES: Final = ("required", "missing", "empty", "unrecorded")
+
+
+def _totals(table: str, totals: str, keys: tuple[str, ...], figures: tuple[str, ...]) -> str:
+    """The tables of one kind of figure: by session, and in total by hour; triggers keep the totals to what is listed."""
+    every = (*keys, *figures)
+
+    def change(row: str, sign: str) -> str:
+        values = ", ".join([f"{row}.hour", *(f"{row}.{key}" for key in keys), *(f"{sign}{row}.{f}" for f in figures)])
+        sums = ", ".join(f"{figure} = {figure} + excluded.{figure}" for figure in figures)
+        same = " AND ".join(f"{key} = {row}.{key}" for key in ("hour", *keys))
+        return (
+            f"INSERT INTO {totals}(hour, {', '.join(every)}) VALUES ({values}) "  # noqa: S608 - names from here
+            f"ON CONFLICT DO UPDATE SET {sums}; DELETE FROM {totals} WHERE {same} AND {figures[0]} = 0;"
+        )
+
+    columns = "".join(f", {key} TEXT" for key in keys) + "".join(f", {figure} INTEGER" for figure in figures)
+    return f"""
+    CREATE TABLE {table}(session_id TEXT, hour INTEGER, listed INTEGER{columns}, PRIMARY KEY(session_id, {", ".join(keys)})) WITHOUT ROWID;
+    CREATE TABLE {totals}(hour INTEGER{columns}, PRIMARY KEY(hour, {", ".join(keys)})) WITHOUT ROWID;
+    CREATE TRIGGER {table}_put AFTER INSERT ON {table} WHEN new.listed BEGIN {change("new", "")} END;
+    CREATE TRIGGER {table}_gone AFTER DELETE ON {table} WHEN old.listed BEGIN {change("old", "-")} END;
+    CREATE TRIGGER {table}_shown AFTER UPDATE OF listed ON {table} WHEN new.listed AND NOT old.listed BEGIN {change("new", "")} END;
+    CREATE TRIGGER {table}_hidden AFTER UPDATE OF listed ON {table} WHEN old.listed AND NOT new.listed BEGIN {change("old", "-")} END;
+    CREATE TRIGGER {table}_of_session AFTER UPDATE OF listed ON sessions WHEN new.listed != old.listed
+    BEGIN UPDATE {table} SET listed = new.listed WHERE session_id = new.id; END;
+    """  # noqa: S608 - names from here
+
+
+_SECOND: Final = _totals(
+    "relays", "relay_totals", ("source_role", "target_role", "mode", "contract"), RELAY_FIGURES
+) + _totals("required_fields", "field_totals", ("target_role", "field"), FIELD_FIGURES)
+"""Reports of before this step are not in the totals: none was made by a released version."""
+
+STEPS: Final[tuple[str, ...]] = (_FIRST, _SECOND)
 """One script a version."""
 
 VERSION: Final = len(STEPS)

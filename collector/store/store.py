@@ -23,15 +23,17 @@ import msgspec
 from collector.emit.series import Series
 from collector.report import Emitter, OutboxEntry, Position, Report
 from collector.sessions.assembler import Changes
-from collector.store import archive, outbox, reports, retention
+from collector.store import archive, outbox, reports, retention, roles
 from collector.store.archive import SqliteArchive
 from collector.store.database import Database
 from collector.store.rows import (
     Committed,
     Deleted,
+    Known,
     OutboxStats,
     Page,
     RevisionRow,
+    RolesView,
     SessionFilter,
     SessionRow,
     StoreStats,
@@ -187,6 +189,16 @@ class Store:
         with self._database.read() as connection:
             rows = connection.execute("SELECT state FROM series ORDER BY instrument, attributes")
             return tuple(Series.from_bytes(state) for (state,) in rows)
+
+    def roles(self, since_ns: int, until_ns: int, step_ns: int = roles.HOUR_NS, limit: int = 100) -> RolesView:
+        """Return totals by role of the sessions closed in a time, to the hour, with series in steps of whole hours."""
+        with self._database.read() as connection:
+            return roles.view(connection, since_ns, until_ns, step_ns, limit)
+
+    def known(self) -> Known:
+        """Return the services and roles that sessions can be filtered by."""
+        with self._database.read() as connection:
+            return roles.known(connection)
 
     def stats(self) -> StoreStats:
         """Return the store in numbers."""

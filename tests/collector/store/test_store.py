@@ -233,7 +233,7 @@ def test_a_file_of_a_later_version_or_no_store_at_all_is_refused(tmp_path: Path)
     connection = sqlite3.connect(tmp_path / "later.db")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreError, match=r"the store is of version 99; this program reads up to 1"):
+    with pytest.raises(StoreError, match=r"the store is of version 99; this program reads up to 2"):
         Store(tmp_path / "later.db").start()
     (tmp_path / "text.db").write_text("no database" * 1000)
     with pytest.raises(StoreError, match=r"cannot use store '.*text\.db': file is not a database"):
