@@ -5,6 +5,8 @@ Separate from the edges because it is a walk over spans of many traces; which of
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from collector.recovery.tree import Node, SpanKey, Tree
 from collector.recovery.visits import AgentVisit, Tool, Visits
 
@@ -15,7 +17,10 @@ class Causes:
     def __init__(self, tree: Tree, visits: Visits) -> None:
         self.tree, self.visits = tree, visits
         self._around: dict[int, Node] = {}
-        self._carried: dict[SpanKey, list[AgentVisit]] = {}  # the span that a message came to -> the runs it started
+        self._carried: dict[
+            SpanKey, list[AgentVisit]
+        ] = {}  # the span that a message came to -> the runs it started, in order
+        self._tools = {t.node.key: t for v in visits.all for t in v.tools}
         for visit in visits.all:
             node = next((n for n in (visit.first, *visit.first.ancestors()) if tree.delivers(n)), None)
             if node is not None:
@@ -37,24 +42,30 @@ class Causes:
         waiting = self.tree.causes(start)
         while waiting:
             cause = waiting.pop()
-            tool: Node | None = None
+            tool: Tool | None = None
             for up in (cause, *cause.ancestors()):
                 owner = self.visits.owner[up.key]
-                if owner is None:
-                    started = [v for v in self._carried.get(up.key, ()) if v.start <= cause.start or up is cause]
-                    owner = started[-1] if started else None
-                    tool = None
-                elif tool is None and any(t.node is up for t in owner.tools):
-                    tool = up
-                if owner is not None and (tool is not None or up in owner.nodes or self.visits.owner[up.key] is None):
+                if owner is not None:
+                    tool = tool or self._tools.get(up.key)
+                    if tool is None and up not in owner.nodes:
+                        continue
+                else:
+                    owner = self._last_started(up, cause)
+                if owner is not None:
                     if owner is not visit:
-                        waits = next((t for t in owner.tools if t.node is tool and t.end >= visit.end), None)
+                        waits = tool if tool is not None and tool.visit is owner and tool.end >= visit.end else None
                         found[id(owner)] = (owner, waits)
                     break
                 further = self.tree.causes(up)
-                if owner is None and further:
+                if further:
                     if up.key not in seen:
                         seen.add(up.key)
                         waiting += further
                     break
         return sorted(found.values(), key=lambda f: (f[0].start, f[0].first.key))
+
+    def _last_started(self, node: Node, cause: Node) -> AgentVisit | None:
+        """The last run that the message to this span started before it sent another."""
+        started = self._carried.get(node.key, [])
+        last = len(started) if node is cause else bisect_right(started, cause.start, key=lambda v: v.start)
+        return started[last - 1] if last else None

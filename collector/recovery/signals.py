@@ -154,7 +154,9 @@ def _aimed(signals: list[Signal], agents: names.Directory) -> list[Signal]:
                 calls.setdefault(id(signal.source), []).append(signal)
         elif not signal.target and signal.tool is None and calls.get(id(signal.source)):
             asked = calls[id(signal.source)]
-            call = min((s for s in asked if s.start == asked[-1].start), key=lambda s: s.order)
+            last = asked[-1].start
+            first = next((i for i in range(len(asked) - 1, -1, -1) if asked[i].start != last), -1) + 1
+            call = min(asked[first:], key=lambda s: s.order)
             asked.remove(call)
             gone.add(id(call))
             _absorb(signal, call)
