@@ -14,7 +14,7 @@ from typing import Any
 
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Fact, Known, ModelCall, ToolCall, Visit
+from collector.facts import Fact, Known, ModelCall, ToolCall, Visit, values
 from collector.otlp.model import STATUS_ERROR, Span
 
 _NOBODY = ("start", "user", "")
@@ -64,7 +64,7 @@ def last_message(value: Any) -> Any:
     if found is None:
         return value
     try:
-        return ast.literal_eval(found.group("text"))
+        return values.plain(ast.literal_eval(found.group("text")))
     except (ValueError, SyntaxError, MemoryError):
         return value
 

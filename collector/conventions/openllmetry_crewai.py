@@ -15,7 +15,7 @@ from typing import Any
 from collector.conventions import crewai_reading as crewai
 from collector.conventions import genai, reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Content, Fact, ToolCall, Transcript, Visit
+from collector.facts import Content, Fact, ToolCall, Transcript, Visit, values
 from collector.otlp.model import Span
 
 _ENUM = re.compile(r"output_format=<[^>]{0,80}>")
@@ -86,7 +86,7 @@ def _task_outputs(text: Any) -> list[_TaskOutput]:
             for keyword in node.keywords:
                 if keyword.arg in ("agent", "messages"):
                     try:
-                        fields[keyword.arg] = ast.literal_eval(keyword.value)
+                        fields[keyword.arg] = values.plain(ast.literal_eval(keyword.value))
                     except ValueError:
                         continue
             out.append(_TaskOutput(fields))

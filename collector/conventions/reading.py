@@ -36,7 +36,7 @@ def loads(value: Any) -> Any:
     """A JSON text as its value (what is no JSON text comes back as it is)."""
     if isinstance(value, str):
         try:
-            return json.loads(value)
+            return values.from_json(value)
         except (ValueError, RecursionError):
             return value
     return value

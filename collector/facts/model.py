@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from collector.facts import values
+
 Mode = Literal["", "transfer", "delegate", "return"]
 
 
@@ -23,6 +25,11 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True):
 
     value: Any = None
     truncated: bool = False
+
+    def __post_init__(self) -> None:
+        """Hold only what JSON can say: attributes may be bytes, or numbers that are none."""
+        if not isinstance(self.value, str) and self.value is not None:
+            msgspec.structs.force_setattr(self, "value", values.plain(self.value))
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,7 +6,9 @@ Separate from the graph because it is the same for every producer. Every reader 
 from __future__ import annotations
 
 import ast
+import base64
 import json
+import math
 import re
 from typing import Any
 
@@ -47,10 +49,56 @@ def _read(text: str) -> Any:
     if not stripped or stripped[0] not in '{["' or len(stripped) < 2:
         return _literal(stripped) if stripped[:1] == "(" else _NONE  # a bare word or a number stays text
     try:
-        return json.loads(stripped)
+        return from_json(stripped)
     except (ValueError, RecursionError):
         pass
     return _NONE if stripped[0] == '"' else _literal(stripped)
+
+
+def from_json(text: str) -> Any:
+    """The value of a JSON text, in the values that facts and documents can hold.
+
+    What JSON cannot say again stands as the text that it was: NaN, Infinity, a number out of range, an integer beyond 64 bits; half of a
+    surrogate pair becomes U+FFFD. Raises ValueError or RecursionError on what is no JSON.
+    """
+    value = _DECODER.decode(text)
+    return plain(value) if "\\ud" in text or "\\uD" in text else value
+
+
+def _float(text: str) -> float | str:
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+def _integer(text: str) -> int | str:
+    if len(text) > 20:
+        return text
+    value = int(text)
+    return value if -(2**63) <= value < 2**64 else text
+
+
+_DECODER = json.JSONDecoder(parse_float=_float, parse_int=_integer, parse_constant=str)
+_MAX_DEPTH = 60
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value as JSON can hold it: bytes as base64 text, numbers that are none as text, what is nested too deep as text, no half characters."""
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF.sub("\ufffd", value)
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if depth >= _MAX_DEPTH and isinstance(value, (dict, list, tuple)):
+        return _HALF.sub("\ufffd", repr(value)[:_MAX_LITERAL])
+    if isinstance(value, dict):
+        return {_HALF.sub("\ufffd", str(k)): plain(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v, depth + 1) for v in value]
+    return value
 
 
 def _literal(text: str) -> Any:
@@ -60,17 +108,17 @@ def _literal(text: str) -> Any:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         return _NONE
-    return _plain(value)
+    return plain(_of_literal(value))
 
 
-def _plain(value: Any) -> Any:
+def _of_literal(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _of_literal(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(v) for v in value]
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return value
-    return str(value)
+        return [_of_literal(v) for v in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if -(2**63) <= value < 2**64 else hex(value)
+    return value if value is None or isinstance(value, (str, int, float, bool, bytes)) else str(value)
 
 
 def labelled(text: str) -> dict[str, str] | None:

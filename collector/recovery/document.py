@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from collector.contracts.model import ResolvedContract
+from collector.facts import values
 from collector.recovery import fields as reader
 from collector.recovery import names
 from collector.recovery.carried import Carried
@@ -44,13 +45,16 @@ class Writer:
         self._history(placed, handoffs)
         self._span_times()
         _distinct(handoffs)
-        return {
-            "agents": self.agents,
-            "contract": self.contract.document(),
-            "handoffs": handoffs,
-            "schema_version": 1,
-            "turns": self._turns(),
-        }
+        written: dict[str, Any] = values.plain(
+            {
+                "agents": self.agents,
+                "contract": self.contract.document(),
+                "handoffs": handoffs,
+                "schema_version": 1,
+                "turns": self._turns(),
+            }
+        )
+        return written
 
     # ---- agents
 

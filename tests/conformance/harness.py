@@ -18,7 +18,7 @@ from collector.otlp.json import decode_logs, decode_traces
 from collector.otlp.model import Batch
 from collector.recovery import recover
 from collector.sessions.grouping import components
-from collector.sessions.keys import SessionKey, claims
+from collector.sessions.keys import claims, key_ref
 
 CAPTURES = Path(__file__).parent / "captures"
 NAMES = tuple(sorted(p.parent.name for p in CAPTURES.glob("*/expected.json")))
@@ -47,7 +47,7 @@ def facts(name: str) -> tuple[SpanFacts, ...]:
 
 class _Trace(NamedTuple):
     trace_id: str
-    keys: Sequence[SessionKey]
+    refs: Sequence[str]
     causes: Iterable[str]
 
 
@@ -69,9 +69,9 @@ def sessions(spans: Iterable[SpanFacts]) -> list[list[SpanFacts]]:
                 service=s.service,
             )
         ]
-        keys: dict[str, SessionKey] = {}
+        keys: dict[str, str] = {}
         for claim in sorted(claimed):
-            keys.setdefault(claim.key.kind, claim.key)
+            keys.setdefault(claim.key.kind, key_ref(claim.key))
         traces.append(_Trace(trace_id, tuple(keys.values()), {t for s in members for t, _span in s.causes}))
     return [[s for t in group for s in by_trace[t.trace_id]] for group in components(traces)]
 

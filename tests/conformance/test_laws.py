@@ -8,8 +8,13 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from collector.facts import SpanFacts
-from tests.conformance.harness import NAMES, documents, edges, facts
+from collector.conventions import extract
+from collector.facts import Facts, SpanFacts
+from collector.otlp.model import Batch
+from collector.recovery import recover
+from orbitrelay import analyse, from_document
+from tests.conformance.damage import damaged
+from tests.conformance.harness import NAMES, batches, documents, edges, facts
 
 SHIFT_NS = 7 * 60 * 1_000_000_000
 
@@ -81,3 +86,13 @@ def test_a_clock_that_is_minutes_off_changes_no_edge(name: str) -> None:
                 for s in spans
             ]
             assert sorted(e[1:] for e in edges(moved)) == sorted(e[1:] for e in edges(spans))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_spans_give_a_document_that_the_analysis_takes(name: str) -> None:
+    spans = [s for batch in batches(name) for s in batch.spans]
+    for seed in range(4):
+        found = extract(Batch(tuple(damaged(spans, random.Random(f"{name} {seed}")))))
+        assert Facts.from_bytes(found.to_bytes()) == found
+        document = {**recover(found.spans).document, "trace_id": "damaged", "metadata": {}}
+        analyse(from_document(document))
