@@ -48,6 +48,13 @@ class _UsageError(Exception):
     """A fault that ends the command: its one line, not yet made safe for a terminal."""
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Help of one width everywhere; asking for the terminal's would import shutil at every start."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=100)
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise _UsageError(f"{message}; see {self.prog} --help")
@@ -86,8 +93,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Say which context the handoffs of a multi-agent trace lost, and where coordination cost gathers.",
         epilog="Exit codes: 0 done, 2 bad input or usage, with one line on standard error.",
         allow_abbrev=False,
+        formatter_class=_Formatter,
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
     for name, text in (
         ("inspect", "print the outcome of every field at every handoff"),
         ("score", "print score and grade of every handoff, the means and the weakest"),
@@ -95,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
         ("dossier", "print the dossier, as Markdown"),
         ("pipeline", f"write the dossier to --out ({DOSSIER_FILE}) and print a summary"),
     ):
-        command = commands.add_parser(name, help=text, description=text.capitalize() + ".", allow_abbrev=False)
+        command = commands.add_parser(
+            name, help=text, description=text.capitalize() + ".", allow_abbrev=False, formatter_class=_Formatter
+        )
         command.add_argument(
             "--trace",
             required=True,
