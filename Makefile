@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint types test test-services test-orchestratorx fuzz format proto docs clean
+.PHONY: help setup run lint types check-drift test test-services test-orchestratorx fuzz bench format proto docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -55,6 +55,9 @@ test-orchestratorx: $(ORCHX)/.installed  ## lint, types and tests of examples/or
 
 test-services: $(STAMP)  ## tests with a real OpenTelemetry Collector (needs go) and a real Prometheus
 	$(BIN)/python -m pytest -q -m services
+
+bench: $(STAMP)  ## measure the analysis, and write the table of the README
+	$(BIN)/python benchmarks/analysis.py --write
 
 format: $(STAMP)  ## rewrite the sources in the one format
 	$(BIN)/ruff format .
