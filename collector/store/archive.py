@@ -118,7 +118,9 @@ def apply(connection: sqlite3.Connection, changes: Changes, now_ns: int) -> int:
     for old, new in changes.gone:
         connection.execute("UPDATE traces SET session_id = ? WHERE session_id = ?", (new, old))
         connection.execute("UPDATE OR REPLACE refs SET session_id = ? WHERE session_id = ?", (new, old))
-        connection.execute("UPDATE sessions SET superseded_by = ? WHERE superseded_by = ?", (new, old))
+        connection.execute(
+            "UPDATE sessions SET superseded_by = ? WHERE superseded_by = ? AND superseded_by != ''", (new, old)
+        )
         connection.execute(
             "UPDATE sessions SET state = 'superseded', superseded_by = ?, closed_ns = ?, due = 0, listed = 0 WHERE id = ?",
             (new, now_ns, old),

@@ -65,21 +65,19 @@ def unpark(connection: sqlite3.Connection, destination: str, now_ns: int) -> int
 
 def trim(connection: sqlite3.Connection, destination: str, max_bytes: int, now_ns: int) -> int:
     """Drop the oldest entries, parked ones first, until a destination holds no more than that; return how many."""
-    held: int = connection.execute(
-        "SELECT coalesce(sum(size), 0) FROM outbox WHERE destination = ? AND state != 'done'", (destination,)
-    ).fetchone()[0]
-    dropped: list[str] = []
-    if held > max_bytes:
+    entries: list[tuple[str, int]] = []
+    for state in ("parked", "waiting"):
         rows = connection.execute(
-            """SELECT id, size FROM outbox WHERE destination = ? AND state != 'done'
-            ORDER BY state != 'parked', seq""",
-            (destination,),
+            "SELECT id, size FROM outbox WHERE destination = ? AND state = ? ORDER BY seq", (destination, state)
         )
-        for entry, size in rows:
-            if held <= max_bytes:
-                break
-            dropped.append(entry)
-            held -= size
+        entries += rows
+    held = sum(size for _, size in entries)
+    dropped: list[str] = []
+    for entry, size in entries:
+        if held <= max_bytes:
+            break
+        dropped.append(entry)
+        held -= size
     done(connection, dropped, now_ns)
     return len(dropped)
 

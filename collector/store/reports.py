@@ -72,12 +72,13 @@ def commit(
 def previous(connection: sqlite3.Connection, session_id: str) -> PreviousState:
     """Return what a session, and all that it superseded, has given before."""
     marks = connection.execute(
-        "SELECT mark FROM marks WHERE session_id IN (SELECT id FROM sessions WHERE superseded_by = ? UNION SELECT ?)",
-        (session_id, session_id),
+        """SELECT mark FROM marks WHERE session_id IN
+        (SELECT id FROM sessions WHERE superseded_by = ?1 AND superseded_by != '' UNION SELECT ?1)""",
+        (session_id,),
     )
     rows = connection.execute(
         """SELECT header, max(revision), session_id = ?1 AS own FROM reports
-        WHERE session_id IN (SELECT id FROM sessions WHERE superseded_by = ?1 UNION SELECT ?1)
+        WHERE session_id IN (SELECT id FROM sessions WHERE superseded_by = ?1 AND superseded_by != '' UNION SELECT ?1)
         GROUP BY session_id ORDER BY own, seq""",
         (session_id,),
     )

@@ -41,7 +41,8 @@ def delete(connection: sqlite3.Connection, session_id: str, now_ns: int) -> Dele
     ids = [
         row[0]
         for row in connection.execute(
-            "SELECT id FROM sessions WHERE (id = ?1 OR superseded_by = ?1) AND state != 'deleted' ORDER BY id",
+            """SELECT id FROM sessions WHERE id = ?1 AND state != 'deleted'
+            UNION SELECT id FROM sessions WHERE superseded_by = ?1 AND superseded_by != '' ORDER BY id""",
             (session_id,),
         )
     ]
@@ -51,7 +52,10 @@ def delete(connection: sqlite3.Connection, session_id: str, now_ns: int) -> Dele
         stems += [row[0] for row in connection.execute("SELECT stem FROM names WHERE session_id = ?", (found,))]
         for table in ("reports", "roles", "relays", "required_fields", "names"):
             connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (found,))  # noqa: S608
-        connection.execute("DELETE FROM outbox WHERE kind = 'file' AND name LIKE ? || '/%'", (found,))
+        # "0" follows "/": all names in the session's folder.
+        connection.execute(
+            "DELETE FROM outbox WHERE kind = 'file' AND name >= ?1 || '/' AND name < ?1 || '0'", (found,)
+        )
         connection.execute(
             """UPDATE sessions SET state = 'deleted', closed_ns = ?, due = 0, listed = 0, reported = 0, superseded_by = '',
             record = x'', row = NULL, search = '', service = '' WHERE id = ?""",

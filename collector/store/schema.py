@@ -85,9 +85,9 @@ CREATE TABLE outbox(
   note TEXT NOT NULL DEFAULT '',
   changed_ns INTEGER NOT NULL
 );
-CREATE INDEX outbox_waiting ON outbox(destination, seq) WHERE state = 'waiting';
-CREATE INDEX outbox_parked ON outbox(destination, seq) WHERE state = 'parked';
-CREATE INDEX outbox_done ON outbox(changed_ns) WHERE state = 'done';
+CREATE INDEX outbox_state ON outbox(destination, state, seq);
+CREATE INDEX outbox_changed ON outbox(state, changed_ns);
+CREATE INDEX outbox_files ON outbox(name) WHERE kind = 'file';
 CREATE TABLE names(folded TEXT PRIMARY KEY, stem TEXT NOT NULL, session_id TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX names_session ON names(session_id);
 """
