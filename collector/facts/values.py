@@ -19,6 +19,7 @@ _MAX_LITERAL = 1_000_000
 _REDACTED = re.compile(
     r"[<\[_*({]{1,3}\s*(?:redacted|masked|filtered|hidden|scrubbed)(?![a-z0-9])[^\n]{0,60}?[>\]_*)}]{1,3}", re.I
 )
+_MARKS = "<[_*({"
 _LABEL = re.compile(
     r"^[ \t>*_#-]{0,6}(?P<label>[^\W\d_][^:\n{}\[\]\"`|=<>]{0,38}?)[*_]{0,2}[ \t]*:[*_]{0,2}(?:[ \t]+(?P<value>.*))?$"
 )
@@ -28,7 +29,12 @@ _MAX_LABEL_WORDS = 4
 
 def is_redacted(value: Any) -> bool:
     """Whether the whole value is a marker that a producer puts in place of content (`__REDACTED__`, `<REDACTED>`, `[REDACTED]`)."""
-    return isinstance(value, str) and len(value) <= 80 and _REDACTED.fullmatch(value.strip()) is not None
+    return (
+        isinstance(value, str)
+        and 0 < len(value) <= 80
+        and value.lstrip()[:1] in _MARKS
+        and _REDACTED.fullmatch(value.strip()) is not None
+    )
 
 
 def parse(value: Any, layers: int = MAX_LAYERS) -> Any:

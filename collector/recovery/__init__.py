@@ -19,6 +19,7 @@ from collector.recovery.document import Writer
 from collector.recovery.edges import Edges
 from collector.recovery.notes import Note
 from collector.recovery.signals import find
+from collector.recovery.stand_ins import complete
 from collector.recovery.tree import Tree
 from collector.recovery.visits import Visits
 
@@ -36,7 +37,7 @@ class Recovered(msgspec.Struct, frozen=True):
 def recover(spans: Iterable[SpanFacts], contract: ResolvedContract | None = None) -> Recovered:
     """Recover the handoffs of one session. Never raises on what telemetry holds; linear in spans."""
     tree = Tree(spans)
-    visits = Visits(tree)
+    visits = complete(Visits(tree))
     histories.fill(visits.all)
     edges = Edges(tree, visits, find(tree, visits))
     writer = Writer(tree, visits, contract or NO_CONTRACT)

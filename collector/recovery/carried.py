@@ -20,7 +20,8 @@ from collector.recovery.edges import Edge
 from collector.recovery.fields import Field
 from collector.recovery.signals import call_behind
 from collector.recovery.tree import Tree
-from collector.recovery.visits import AgentVisit, Visits
+from collector.recovery.visit import AgentVisit
+from collector.recovery.visits import Visits
 from collector.recovery.words import answers, first_heard, last_words
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from collector.recovery.tree import Node, SpanKey, Tree
-from collector.recovery.visits import AgentVisit, Tool, Visits
+from collector.recovery.visit import AgentVisit, Tool
+from collector.recovery.visits import Visits
 
 
 class Causes:

@@ -18,7 +18,8 @@ from collector.recovery.edges import Edge
 from collector.recovery.fields import Field
 from collector.recovery.notes import Notes
 from collector.recovery.tree import Tree
-from collector.recovery.visits import AgentVisit, Visits
+from collector.recovery.visit import AgentVisit
+from collector.recovery.visits import Visits
 from collector.recovery.words import as_text, last_words, visible_text
 from orbitrelay import Number
 

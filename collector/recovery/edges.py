@@ -13,15 +13,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collector.facts import Content, Mode, values
+from collector.facts import Content, Mode
 from collector.recovery import names, words
 from collector.recovery.causes import Causes
+from collector.recovery.order import Order
 from collector.recovery.signals import Signal
 from collector.recovery.tree import Tree
-from collector.recovery.visits import AgentVisit, Tool, Visits
-
-_LOOK_BACK = 64
-"""How many open calls are looked at for one whose time holds a visit: more agents do not run at once."""
+from collector.recovery.visit import LOOK_BACK, AgentVisit, Tool
+from collector.recovery.visits import Visits
 
 
 @dataclass(slots=True, eq=False)
@@ -49,9 +48,20 @@ class Edges:
         self.outgoing: dict[int, list[Edge]] = {}
         self.all: list[Edge] = []
         self._by_key: dict[str, list[AgentVisit]] = {}
+        self._first_in_trace: dict[str, AgentVisit] = {}
+        self._acts: dict[
+            tuple[str, str], list[tuple[int, tuple[str, str]]]
+        ] = {}  # of an agent in a trace: its runs and calls
         for visit in visits.all:
+            self._first_in_trace.setdefault(visit.trace_id, visit)
+            acts = self._acts.setdefault((visit.trace_id, visit.key), [])
+            acts.append((visit.start, visit.first.key))
+            acts += [(m.node.start, m.node.key) for m in visit.models]
+            acts += [(t.node.start, t.node.key) for t in visit.tools]
             for key in visit.keys:
                 self._by_key.setdefault(key, []).append(visit)
+        for acts in self._acts.values():
+            acts.sort()
         self._nested()
         self._signalled()
         self._named_on_visit()
@@ -123,6 +133,7 @@ class Edges:
     def _signalled(self) -> None:
         """Each visit takes up the latest open request for its agent; a request that names nobody goes to whoever runs next."""
         waiting: dict[tuple[str, str], list[Signal]] = {}
+        asked: dict[str, list[Signal]] = {}  # the same, whatever the run, but for requests told by a name alone
         unnamed: dict[tuple[str, int], list[Signal]] = {}
         pending = iter([s for s in self.signals if not s.taken_by and not s.failed and s.mode != "return"])
         head = next(pending, None)
@@ -131,6 +142,8 @@ class Edges:
                 run = self.tree.run_of(head.node.span.trace_id)
                 if head.target:
                     waiting.setdefault((run, self._keys_of(head.target)), []).append(head)
+                    if head.sure or head.tool:
+                        asked.setdefault(self._keys_of(head.target), []).append(head)
                 elif head.sure:
                     unnamed.setdefault((run, id(head.source.parent)), []).append(head)
                 head = next(pending, None)
@@ -140,7 +153,7 @@ class Edges:
             open_for = [waiting[run, k] for k in visit.keys if (run, k) in waiting]
             chosen = self._latest(open_for, visit) or self._latest([unnamed.get((run, id(visit.parent)), [])], visit)
             if chosen is None and visit.parent is None:
-                chosen = self._from_another_run(waiting, visit)
+                chosen = self._from_another_run(asked, visit)
             if chosen is not None:
                 self._take_up(chosen, visit)
 
@@ -149,31 +162,25 @@ class Edges:
         for stack in stacks:
             while stack and (stack[-1].taken_by or self._source_came_back(stack[-1], visit)):
                 stack.pop()
-            signal = next((s for s in reversed(stack[-_LOOK_BACK:]) if s.source is not visit and not s.taken_by), None)
+            signal = next((s for s in reversed(stack[-LOOK_BACK:]) if s.source is not visit and not s.taken_by), None)
             if signal is not None and (best is None or (signal.start, signal.sure) > (best.start, best.sure)):
                 best = signal
         return best
 
-    def _from_another_run(self, waiting: dict[tuple[str, str], list[Signal]], visit: AgentVisit) -> Signal | None:
+    def _from_another_run(self, asked: dict[str, list[Signal]], visit: AgentVisit) -> Signal | None:
         """A request that the session's next trace takes up: runs that nothing joins but the session and the name asked for."""
-        if any(v.trace_id == visit.trace_id and v.start < visit.start for v in self._first_of(visit.trace_id)):
+        if self._first_in_trace[visit.trace_id] is not visit:
             return None
-        found = [
-            s for (_run, key), stack in waiting.items() if key in visit.keys for s in stack[-1:] if s.sure or s.tool
-        ]
-        found = [s for s in found if not s.taken_by and s.source is not visit and s.source.trace_id != visit.trace_id]
+        found: list[Signal] = []
+        for stack in (asked[key] for key in visit.keys if key in asked):
+            while stack and stack[-1].taken_by:
+                stack.pop()
+            found += [s for s in stack[-1:] if s.source is not visit and s.source.trace_id != visit.trace_id]
         latest = max(found, key=lambda s: (s.start, s.node.key), default=None)
         if latest is None or self._acts_after(latest, visit.start):
             return None
         self.tree.runs.join(latest.node.span.trace_id, visit.trace_id)
         return latest
-
-    def _first_of(self, trace: str) -> list[AgentVisit]:
-        if not hasattr(self, "_firsts"):
-            self._firsts: dict[str, list[AgentVisit]] = {}
-            for visit in self.visits.all:
-                self._firsts.setdefault(visit.trace_id, [visit])
-        return self._firsts.get(trace, [])
 
     def _take_up(self, signal: Signal, visit: AgentVisit) -> None:
         tool = signal.tool
@@ -186,7 +193,7 @@ class Edges:
         source = signal.source
         same = self._by_key.get(source.key, [])
         first = bisect_right(same, signal.start, key=lambda v: v.start)
-        for other in same[first : first + _LOOK_BACK]:
+        for other in same[first : first + LOOK_BACK]:
             if other.start >= visit.start:
                 return False
             if other is not source and other.trace_id == visit.trace_id and other.parent is source.parent:
@@ -232,7 +239,7 @@ class Edges:
                 continue
             stack = calls.get((visit.trace_id, visit.key), [])
             last = bisect_right(stack, visit.start, key=lambda c: c[0].start)
-            for tool, source in reversed(stack[max(0, last - _LOOK_BACK) : last]):
+            for tool, source in reversed(stack[max(0, last - LOOK_BACK) : last]):
                 if source is not visit and visit.end <= tool.end:
                     visit.via = tool
                     self._add(Edge(source, visit, "delegate", "structural", None, tool))
@@ -254,7 +261,7 @@ class Edges:
         for visit in flat:
             stack = calls.get(visit.trace_id, [])
             last = bisect_right(stack, visit.start, key=lambda c: c[0].start)
-            around = [c for c in stack[max(0, last - _LOOK_BACK) : last] if c[1] is not visit and visit.end <= c[0].end]
+            around = [c for c in stack[max(0, last - LOOK_BACK) : last] if c[1] is not visit and visit.end <= c[0].end]
             around = [c for c in around if id(c[0]) not in taken]
             if around:
                 nearest = max(c[1].start for c in around)  # of nested callers the inner one
@@ -277,10 +284,7 @@ class Edges:
     # ---- inferred
 
     def _by_order(self) -> None:
-        """Visits side by side in one trace, in order of time: each comes from those that ended last before it began.
-
-        Where the words of several are recorded, only those whose words the target saw handed over to it.
-        """
+        """Visits side by side in one trace: each comes from those before it."""
         groups: dict[tuple[str, int], list[AgentVisit]] = {}
         called = {id(e.target) for e in self.all if e.mode == "delegate"}
         for visit in self.visits.all:
@@ -289,21 +293,11 @@ class Edges:
                 scope = self.tree.run_of(visit.trace_id) if team else visit.trace_id
                 groups.setdefault((scope, id(visit.parent)), []).append(visit)
         for group in groups.values():
-            stepped = all(v.step is not None for v in group)
-            order = _Steps(group) if stepped else _Ends(group)
+            order = Order(group)
             for visit in group:
                 if not self._free(visit):
                     continue
-                before = order.before(visit)
-                if any(f.after for f in visit.facts):
-                    before = _awaited(group, visit, before)
-                elif any(f.quotes for f in visit.facts) and visit.content("input") is not None:
-                    before = _quoted(group, visit, before)
-                elif len(before) > 1 and not stepped:
-                    quoted = {id(v): words.quoted_in(v, visit) for v in before}
-                    if any(quoted.values()):
-                        before = [v for v in before if quoted[id(v)] is not False]
-                for source in before:
+                for source in order.before(visit):
                     if source.key != visit.key:
                         self._add(Edge(source, visit, "transfer", "inferred"))
 
@@ -385,95 +379,8 @@ class Edges:
             self.all.append(Edge(signal.source, None, mode, signal.evidence, signal, signal.tool, name))
 
     def _acts_after(self, signal: Signal, until: int | None = None) -> bool:
-        """Whether the source does anything after the request in that run (before `until`): a call, a further visit."""
-        key = (self.tree.run_of(signal.node.span.trace_id), signal.source.key)
-        if not hasattr(self, "_acts"):
-            self._acts: dict[tuple[str, str], list[tuple[int, tuple[str, str]]]] = {}
-            for visit in self.visits.all:
-                acts = self._acts.setdefault((self.tree.run_of(visit.trace_id), visit.key), [])
-                acts.append((visit.start, visit.first.key))
-                acts += [(m.node.start, m.node.key) for m in visit.models]
-                acts += [(t.node.start, t.node.key) for t in visit.tools]
-            for acts in self._acts.values():
-                acts.sort()
+        """Whether the source does anything after the request in its trace (before `until`): a call, a further visit."""
+        key = (signal.source.trace_id, signal.source.key)
         acts = self._acts.get(key, [])
         later = acts[bisect_right(acts, signal.start, key=lambda a: a[0]) :]
         return any(k != signal.node.key for start, k in later if until is None or start < until)
-
-
-class _Ends:
-    """Visits of one group by their ends: who ended last before a moment."""
-
-    def __init__(self, group: list[AgentVisit]) -> None:
-        self.by_end = sorted(group, key=lambda v: (v.end, v.start, v.first.key))
-        self.latest_start: list[int] = []
-        latest = 0
-        for visit in self.by_end:
-            latest = max(latest, visit.start)
-            self.latest_start.append(latest)
-
-    def before(self, visit: AgentVisit) -> list[AgentVisit]:
-        """The runs that ended before this one began, less those that ended before another of them began."""
-        done = bisect_right(self.by_end, visit.start, key=lambda v: v.end)
-        while done and self.by_end[done - 1].start >= visit.start:  # runs without length at the same instant
-            done -= 1
-        if not done:
-            return []
-        latest = self.latest_start[done - 1]
-        first = bisect_right(self.by_end, latest, hi=done, key=lambda v: v.end)
-        return [v for v in self.by_end[first:done] if v is not visit] or [
-            v for v in self.by_end[:done] if v.start == latest and v is not visit
-        ]
-
-
-def _quoted(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]) -> list[AgentVisit]:
-    """Of a run that quotes all that it was given: the earlier runs whose words it quotes, without those that came by way of another of them.
-
-    Words too short to tell an origin count for the runs right before it.
-    """
-    given = visit.content("input")
-    if given is None or values.is_redacted(given.value):
-        return before
-    if values.is_empty(given.value):
-        return []
-    at = bisect_left(group, visit.start, key=lambda v: v.start)
-    earlier = [v for v in group[max(0, at - _LOOK_BACK) : at] if v.end <= visit.start]
-    found = [v for v in earlier if words.quoted_in(v, visit)]
-    direct = [v for v in found if not any(w is not v and words.quoted_in(v, w) for w in found)]
-    return direct or [v for v in before if words.quoted_in(v, visit) is None]
-
-
-def _awaited(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]) -> list[AgentVisit]:
-    """The last runs before this one of each agent that its span says it waited for, side by side as they ran.
-
-    A name that is no agent's is a step between: what ran before it is among the runs `before`.
-    """
-    wanted = {names.agent_key(n) for f in visit.facts for n in f.after}
-    at = bisect_left(group, visit.start, key=lambda v: v.start)
-    found: dict[str, list[AgentVisit]] = {}
-    for earlier in reversed(group[max(0, at - _LOOK_BACK) : at]):
-        for key in earlier.keys & wanted:
-            runs = found.setdefault(key, [])
-            if not runs or (earlier.step is not None and earlier.step == runs[0].step):
-                runs.append(earlier)
-    out = {id(v): v for runs in found.values() for v in runs}
-    if wanted - set(found):
-        out |= {id(v): v for v in before}
-    return sorted(out.values(), key=lambda v: (v.start, v.first.key))
-
-
-class _Steps:
-    """Visits of one group by the producer's own step numbers, which count anew under every parent span."""
-
-    def __init__(self, group: list[AgentVisit]) -> None:
-        self.by_step: dict[str, dict[int, list[AgentVisit]]] = {}
-        for visit in group:
-            under = self.by_step.setdefault(visit.first.span.parent_span_id, {})
-            under.setdefault(visit.step or 0, []).append(visit)
-        self.steps = {parent: sorted(steps) for parent, steps in self.by_step.items()}
-
-    def before(self, visit: AgentVisit) -> list[AgentVisit]:
-        """The runs of the step before."""
-        parent = visit.first.span.parent_span_id
-        at = bisect_left(self.steps[parent], visit.step or 0)
-        return self.by_step[parent][self.steps[parent][at - 1]] if at else []

@@ -6,6 +6,7 @@ Separate from what carried them (`carried.py`): given a value, its fields are th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -69,6 +70,7 @@ class Field(msgspec.Struct, frozen=True):
     state: str = "full"
 
 
+@lru_cache(maxsize=1 << 12)
 def kind(name: str) -> str:
     """The kind that a field's name tells: goal, constraint, artifact, state, else note."""
     words = set(name.split("_"))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from collector.facts import Message
-from collector.recovery.visits import AgentVisit, Model
+from collector.recovery.visit import AgentVisit, Model
 
 _AHEAD = 8
 """How many later calls of a trace are looked at: calls of agents that run side by side lie in between."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _RUNS = re.compile(r"[\s\-_.]+")
@@ -34,12 +35,14 @@ def clean(name: str) -> str:
     return _UUID.sub("", name).strip()
 
 
+@lru_cache(maxsize=1 << 14)
 def agent_key(name: str) -> str:
     """What two spellings of one agent's name share: case folded, runs of space, `-`, `_` and `.` as one `_`, camel case split."""
     text = unicodedata.normalize("NFC", clean(name))
     return _RUNS.sub("_", _CAMEL.sub("_", text)).casefold().strip("_")
 
 
+@lru_cache(maxsize=1 << 12)
 def slugs(name: str) -> frozenset[str]:
     """The forms in which frameworks write the name inside a tool's name: letters outside ASCII kept, folded, replaced or dropped."""
     text = unicodedata.normalize("NFC", clean(name)).casefold()

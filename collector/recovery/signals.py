@@ -14,7 +14,8 @@ import msgspec
 from collector.facts import Call, Content, Message, Mode, Transfer
 from collector.recovery import names
 from collector.recovery.tree import Node, Tree
-from collector.recovery.visits import AgentVisit, Model, Tool, Visits
+from collector.recovery.visit import AgentVisit, Model, Tool
+from collector.recovery.visits import Visits
 from collector.recovery.words import answers
 
 

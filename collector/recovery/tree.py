@@ -19,10 +19,11 @@ SpanKey = tuple[str, str]
 class Node:
     """One span with the facts of its log records merged in, and where it hangs."""
 
-    __slots__ = ("children", "logs", "missing_end", "order", "parent", "shift", "span")
+    __slots__ = ("children", "key", "logs", "missing_end", "order", "parent", "shift", "span")
 
     def __init__(self, span: SpanFacts) -> None:
         self.span = span
+        self.key: SpanKey = (span.trace_id, span.span_id)
         self.logs: list[SpanFacts] = []
         self.parent: Node | None = None
         self.children: list[Node] = []
@@ -44,10 +45,6 @@ class Node:
     def clock(self) -> tuple[str, str]:
         """Spans of one process share a clock."""
         return (self.span.service, self.span.instance)
-
-    @property
-    def key(self) -> SpanKey:
-        return (self.span.trace_id, self.span.span_id)
 
     def ancestors(self) -> Iterator[Node]:
         """From the parent up."""

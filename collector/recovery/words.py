@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from collector.facts import Content, Message, values
-from collector.recovery.visits import AgentVisit, Model
+from collector.recovery.visit import AgentVisit, Model
 
 _MIN_WORDS = 12
 """Shorter texts ("ok", "done", a number) are everywhere and tell no origin."""
