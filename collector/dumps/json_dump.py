@@ -64,7 +64,7 @@ class JsonDump:
             line, end, _ = text.partition(b"\n")
             if end or len(ahead) < size:
                 break
-            if size > MAX_LINE:
+            if size >= MAX_LINE:
                 return False
             size *= 4
         try:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -308,19 +309,35 @@ def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(documents(tmp_path)) == 1
 
 
-def large(path: Path, megabytes: int) -> None:
-    """Sessions of sixteen visits, each with 24 KB of input, one request a session."""
-    with path.open("wb") as file:
-        for session in range(megabytes * 1000 // (16 * 24)):
-            spans = tuple(
-                in_trace(
-                    agent(f"a{i % 4}", i + 1, f"s-{session}", **{"input.value": f'{{"goal": "{"x" * 24_000}"}}'}),
-                    f"{session + 1:032x}",
-                )
-                for i in range(16)
+def sessions(megabytes: int) -> Iterator[tuple[Span, ...]]:
+    """Sessions of sixteen visits, each with 24 KB of input."""
+    for session in range(megabytes * 1000 // (16 * 24)):
+        yield tuple(
+            in_trace(
+                agent(f"a{i % 4}", i + 1, f"s-{session}", **{"input.value": f'{{"goal": "{"x" * 24_000}"}}'}),
+                f"{session + 1:032x}",
             )
+            for i in range(16)
+        )
+
+
+def large_protobuf(path: Path, megabytes: int) -> None:
+    """One request a session, length-delimited."""
+    with path.open("wb") as file:
+        for spans in sessions(megabytes):
             body = encode.encode_traces(Batch(spans=spans))
             file.write(len(body).to_bytes(4, "big") + body)
+
+
+def large_document(path: Path, megabytes: int) -> None:
+    """All in one request of one resource, on one line."""
+    opening, closing = b'{"resourceSpans":[{"scopeSpans":[{"scope":{"name":"demo"},"spans":[', b"]}]}]}"
+    with path.open("wb") as file:
+        file.write(opening)
+        for number, spans in enumerate(sessions(megabytes)):
+            request = encode.encode_traces_json(Batch(spans=spans))
+            file.write((b"," if number else b"") + request.partition(b'"spans":[')[2].removesuffix(closing))
+        file.write(closing)
 
 
 # VmHWM is of the program alone; what getrusage says of a child counts the parent that it was forked from.
@@ -344,8 +361,8 @@ def peak_mb(dump_file: Path, out: Path) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
-    large(tmp_path / "small.pb", 8)
-    large(tmp_path / "large.pb", 32)
+    large_protobuf(tmp_path / "small.pb", 8)
+    large_protobuf(tmp_path / "large.pb", 32)
 
     small, big = (peak_mb(tmp_path / f"{name}.pb", tmp_path / name) for name in ("small", "large"))
 
@@ -355,7 +372,8 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-def test_memory_is_flat_on_200_mb(tmp_path: Path) -> None:
-    large(tmp_path / "large.pb", 200)
+@pytest.mark.parametrize("write", [large_protobuf, large_document])
+def test_memory_is_flat_on_200_mb(write: Callable[[Path, int], None], tmp_path: Path) -> None:
+    write(tmp_path / "large", 200)
 
-    assert peak_mb(tmp_path / "large.pb", tmp_path / "out") < 150
+    assert peak_mb(tmp_path / "large", tmp_path / "out") < 150
