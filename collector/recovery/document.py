@@ -136,26 +136,26 @@ class Writer:
                 record["redacted"] = True
         if what.truncated:
             record["truncated"] = True
-        for code in flags:
-            self.notes.add(code, record["handoff_id"], f"{source} -> {target}")
+        told = [self.notes.add(code, record["handoff_id"]) for code in flags]
         if what.disagree:
-            self.notes.add("input_disagrees", record["handoff_id"], ", ".join(what.disagree))
-        self._left_behind(edge, target, record)
+            told.append(self.notes.add("input_disagrees", record["handoff_id"], ", ".join(what.disagree)))
+        if left := self._left_behind(edge, target, record):
+            record["left_behind"] = left
+            told.append(self.notes.add("left_behind", record["handoff_id"], ", ".join(left)))
+        if told:
+            record["notes"] = told  # the dossier shows them
         return record
 
-    def _left_behind(self, edge: Edge, target: str, record: dict[str, Any]) -> None:
+    def _left_behind(self, edge: Edge, target: str, record: dict[str, Any]) -> list[str]:
         """Required fields that the source had been given itself and did not pass: the loss is here, not further up."""
         if edge.target is None or edge.mode == "return" or "recorded" in record:
-            return
+            return []
         required = self.contract.contract.get(self._entries[names.agent_key(target)]["role"])
         given = edge.source.content("input")
         if required is None or given is None:
-            return
+            return []
         had = {self.contract.canonical_field(f.name) for f in reader.of_value(given.value)}
-        missing = set(required.fields) - {f["name"] for f in record["fields"]}
-        if found := sorted(missing & had):
-            record["left_behind"] = found
-            self.notes.add("left_behind", record["handoff_id"], ", ".join(found))
+        return sorted((set(required.fields) - {f["name"] for f in record["fields"]}) & had)
 
     def _span_times(self) -> None:
         """Note the spans whose times are broken."""

@@ -38,13 +38,15 @@ class Notes:
         self._notes: dict[str, list[Note]] = {}
         self._over: dict[str, int] = {}
 
-    def add(self, code: str, where: str, detail: str = "") -> None:
-        """Note it; `detail` (names, a span) stands behind the code's sentence."""
+    def add(self, code: str, where: str, detail: str = "") -> str:
+        """Note it, and return its words; `detail` (names, a span) stands behind the code's sentence."""
+        text = NOTES[code] + (f": {detail}" if detail else "")
         notes = self._notes.setdefault(code, [])
         if len(notes) >= LIMIT:
             self._over[code] = self._over.get(code, 0) + 1
-            return
-        notes.append(Note(code, where, NOTES[code] + (f": {detail}" if detail else "")))
+        else:
+            notes.append(Note(code, where, text))
+        return text
 
     def all(self) -> tuple[Note, ...]:
         """All notes, by code, each in order."""
