@@ -11,8 +11,10 @@ Separate because the bytes are a contract between implementations. The form:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
+from operator import attrgetter
+from typing import Any
 
 from .exact import MinusZero, Number, float_text, integer_text
 from .model import (
@@ -28,8 +30,23 @@ from .model import (
     Usage,
 )
 
-_PLAIN_INTEGER = 10**18  # below it, an integer's own text is at hand at once
 _LAYOUTS_KEPT = 1_000
+_NAMES_KEPT = 1_000
+_NAMES_LENGTH = 16
+
+_SCALARS: Mapping[type, Callable[[Any], str]] = {
+    str: _quote,
+    int: int.__repr__,
+    type(None): {None: "null"}.__getitem__,
+    bool: {True: "true", False: "false"}.__getitem__,
+    float: float_text,
+    Number: attrgetter("text"),
+    MinusZero: integer_text,
+}
+"""How a value without parts is written. What is common calls no Python code."""
+
+_SCALARS_OF_ANY_LENGTH: Mapping[type, Callable[[Any], str]] = {**_SCALARS, int: integer_text}
+"""The same where an integer has more digits than the interpreter is willing to write."""
 
 
 def dumps(value: Json) -> bytes:
@@ -41,7 +58,7 @@ def dumps(value: Json) -> bytes:
     Raises:
         TypeError: It is no JSON data.
     """
-    return (_Writer(": ", "  ").text(value, "\n") + "\n").encode()
+    return _bytes(value, ": ", "  ", "\n")
 
 
 def dumps_line(value: Json) -> bytes:
@@ -53,39 +70,44 @@ def dumps_line(value: Json) -> bytes:
     Raises:
         TypeError: It is no JSON data.
     """
-    return (_Writer(":", "").text(value, "") + "\n").encode()
+    return _bytes(value, ":", "", "")
+
+
+def _bytes(value: Json, colon: str, step: str, line: str) -> bytes:
+    try:
+        text = _Writer(_SCALARS, colon, step).text(value, line)
+    except ValueError:
+        text = _Writer(_SCALARS_OF_ANY_LENGTH, colon, step).text(value, line)
+    return f"{text}\n".encode()
 
 
 class _Writer:
-    """Writes one value. Objects with the same keys at the same depth share the order of their keys and the text of each."""
+    """Writes one value.
 
-    def __init__(self, colon: str, step: str) -> None:
+    What repeats is worked out once: objects with the same keys at the same depth share a layout, the text around their
+    values; and a short tuple of texts has one text at each depth.
+    """
+
+    def __init__(self, scalars: Mapping[type, Callable[[Any], str]], colon: str, step: str) -> None:
+        self._scalars = scalars
         self._colon = colon
         self._step = step
-        self._layouts: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
+        self._layouts: dict[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]] = {}
+        self._names: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def text(self, value: Json, line: str) -> str:
         """Give the text of a value; `line` begins its own line: a newline and its indentation, or nothing."""
         kind = value.__class__
-        if kind is str:
-            return _quote(value)
-        if kind is int:
-            return int.__repr__(value) if -_PLAIN_INTEGER < value < _PLAIN_INTEGER else integer_text(value)
-        if value is None:
-            return "null"
-        if kind is bool:
-            return "true" if value else "false"
+        if kind is tuple:
+            return self._tuple(value, line) if value else "[]"
+        if kind is list:
+            return self._array(value, line) if value else "[]"
         if kind is dict or isinstance(value, Mapping):
             return self._object(value, line)
-        if kind is tuple or kind is list:
-            return self._array(value, line)
-        if kind is Number:
-            return value.text  # type: ignore[no-any-return]
-        if kind is float:
-            return float_text(value)
-        if kind is MinusZero:
-            return integer_text(value)
-        raise TypeError(f"expected JSON data, found a Python {kind.__name__}")
+        scalar = self._scalars.get(kind)
+        if scalar is None:
+            raise TypeError(f"expected JSON data, found a Python {kind.__name__}")
+        return scalar(value)
 
     def _object(self, value: Mapping[str, Json], line: str) -> str:
         if not value:
@@ -94,27 +116,42 @@ class _Writer:
         shape = (line, tuple(value))
         layout = self._layouts.get(shape)
         if layout is None:
-            layout = [(key, f"{inner}{_quote(key)}{self._colon}") for key in sorted(value)]
+            keys = tuple(sorted(value))
+            members = (f"{inner}{_quote(key)}{self._colon}".replace("%", "%%") + "%s" for key in keys)
+            layout = "{" + ",".join(members) + line + "}", keys
             if len(self._layouts) < _LAYOUTS_KEPT:
                 self._layouts[shape] = layout
-        parts = []
-        for key, before in layout:
-            item = value[key]
-            if item.__class__ is str:  # most are: spared the call
-                parts.append(before + _quote(item))
-            elif item is None:
-                parts.append(before + "null")
-            else:
-                parts.append(before + self.text(item, inner))
-        return "{" + ",".join(parts) + line + "}"
+        around, keys = layout
+        return around % tuple(self._texts(value.values() if keys == shape[1] else [value[key] for key in keys], inner))
+
+    def _tuple(self, value: tuple[Json, ...], line: str) -> str:
+        """Write a tuple, which in a report is mostly one of a few lists of names."""
+        if value[0].__class__ is not str or len(value) > _NAMES_LENGTH:
+            return self._array(value, line)
+        try:
+            known = self._names.get((line, value))
+        except TypeError:  # something in it cannot be looked up
+            return self._array(value, line)
+        if known is None:
+            known = self._array(value, line)
+            if len(self._names) < _NAMES_KEPT and all(item.__class__ is str for item in value):
+                self._names[line, value] = known
+        return known
 
     def _array(self, value: Sequence[Json], line: str) -> str:
-        if not value:
-            return "[]"
         inner = line + self._step
-        text = self.text
-        items = [_quote(item) if item.__class__ is str else text(item, inner) for item in value]
-        return "[" + inner + ("," + inner).join(items) + line + "]"
+        return "[" + inner + ("," + inner).join(self._texts(value, inner)) + line + "]"
+
+    def _texts(self, values: Iterable[Json], line: str) -> list[str]:
+        scalars, text = self._scalars, self.text
+        return [
+            scalars[value.__class__](value)
+            if value.__class__ in scalars
+            else "[]"
+            if value == ()
+            else text(value, line)
+            for value in values
+        ]
 
 
 def trace_to_document(trace: HandoffTrace) -> dict[str, Json]:

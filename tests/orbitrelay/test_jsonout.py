@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -40,6 +41,24 @@ def test_a_string_escapes_only_what_json_requires() -> None:
     assert dumps_line('"\\/\b\f\n\r\t\x00\x1f\x7f\u2028\u00e9\U0001f600') == (
         '"\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\u2028\u00e9\U0001f600"\n'.encode()
     )
+
+
+def test_equal_tuples_of_unequal_types_are_told_apart() -> None:
+    value = [("a", 1), ("a", True), ("a", 1.0), ("a", "b"), ("a", "b"), ("a", {}), (), {"%s": ("a", "b"), "%": ()}]
+    assert dumps_line(value) == (
+        b'[["a",1],["a",true],["a",1.0],["a","b"],["a","b"],["a",{}],[],{"%":[],"%s":["a","b"]}]\n'
+    )
+
+
+def test_an_integer_is_written_whatever_the_interpreter_is_willing_to_write() -> None:
+    before = sys.get_int_max_str_digits()
+    digits = "7" * 900
+    value = {"big": int(digits), "small": -1}
+    try:
+        sys.set_int_max_str_digits(640)
+        assert dumps_line(value) == f'{{"big":{digits},"small":-1}}\n'.encode()
+    finally:
+        sys.set_int_max_str_digits(before)
 
 
 def test_keys_stand_in_code_point_order() -> None:
