@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint types check-drift test test-services test-orchestratorx fuzz bench format proto docs clean
+.PHONY: help setup run lint types check-drift test test-services test-orchestratorx fuzz bench format proto docs dashboards clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -70,6 +70,9 @@ docs: $(STAMP)  ## write the pages of docs/ that are made from tables
 	$(BIN)/python -m collector.config.document > docs/configuration.md
 	$(BIN)/python -m collector.admin.openapi > docs/openapi.json
 	$(BIN)/python -m collector.emit.document > docs/semantic-conventions.md
+
+dashboards: $(STAMP)  ## write examples/grafana/dashboards from the table of names
+	$(BIN)/python -m examples.grafana.build
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) $(ORCHX) .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
