@@ -17,8 +17,23 @@ $(STAMP): pyproject.toml
 
 setup: $(STAMP)  ## create the virtual environment
 
-run: $(STAMP)  ## start the collector, play a recorded session into it, and say what it found
-	@$(BIN)/python -m collector.demo
+# OrchestratorX has an environment of its own, since it needs what the collector does not. `make run` goes on without it.
+ORCHX := .venv-orchestratorx
+ORCHX_BIN := $(CURDIR)/$(ORCHX)/bin
+
+$(ORCHX)/.installed: examples/orchestratorx/pyproject.toml
+	@echo "installing OrchestratorX in $(ORCHX)"
+	$(PYTHON) -m venv $(ORCHX)
+	$(ORCHX_BIN)/python -m pip install --quiet --editable 'examples/orchestratorx[otel]'
+	@touch $@
+
+$(ORCHX)/.installed-dev: $(ORCHX)/.installed
+	$(ORCHX_BIN)/python -m pip install --quiet --editable 'examples/orchestratorx[dev]'
+	@touch $@
+
+run: $(STAMP)  ## start the collector, play a recorded session and live reviews into it, and say what it found
+	@mkdir -p $(ORCHX) && $(MAKE) --silent $(ORCHX)/.installed 2>$(ORCHX)/install.log || true
+	@$(BIN)/python -m collector.demo --orchestratorx $(ORCHX)/bin/orchestratorx
 
 lint: $(STAMP)  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -40,20 +55,12 @@ fuzz: $(STAMP)  ## fuzz every reader, FUZZ_SECONDS each (FUZZ=name for one)
 	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
 	@for target in $(FUZZ); do PYTHONPATH=. $(BIN)/python tests/fuzz/run.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
-ORCHX := .venv-orchestratorx
-ORCHX_BIN := $(CURDIR)/$(ORCHX)/bin
-
-$(ORCHX)/.installed: examples/orchestratorx/pyproject.toml
-	$(PYTHON) -m venv $(ORCHX)
-	$(ORCHX_BIN)/python -m pip install --quiet --editable 'examples/orchestratorx[dev]'
-	@touch $@
-
-test-orchestratorx: $(ORCHX)/.installed  ## lint, types and tests of examples/orchestratorx, in its own environment
+test-orchestratorx: $(ORCHX)/.installed-dev  ## lint, types and tests of examples/orchestratorx, in its own environment
 	cd examples/orchestratorx && $(ORCHX_BIN)/ruff check . && $(ORCHX_BIN)/ruff format --check .
 	cd examples/orchestratorx && $(ORCHX_BIN)/mypy
 	cd examples/orchestratorx && $(ORCHX_BIN)/python -m pytest -q
 
-test-services: $(STAMP)  ## tests with a real OpenTelemetry Collector (needs go) and a real Prometheus
+test-services: $(STAMP) $(ORCHX)/.installed  ## tests with a real OpenTelemetry Collector (needs go), a real Prometheus and OrchestratorX
 	$(BIN)/python -m pytest -q -m services
 
 bench: $(STAMP)  ## measure the analysis, and write the table of the README

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1].parent
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_demonstration_says_what_it_found_and_ends(tmp_path: Path) -> None:
@@ -17,10 +17,16 @@ def test_the_demonstration_says_what_it_found_and_ends(tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         program = f"import collector.demo.__main__ as demo; demo.PORTS['receive.grpc'] = {port}; raise SystemExit(demo.main())"
+        guest = tmp_path / "none" / "bin" / "orchestratorx"
         done = subprocess.run(
-            [sys.executable, "-c", program],
+            [sys.executable, "-c", program, "--orchestratorx", str(guest)],
             cwd=ROOT,
-            env={"TMPDIR": str(tmp_path), "PATH": ""},
+            env={
+                "TMPDIR": str(tmp_path),
+                "PATH": "",
+                "HTTP_PROXY": "http://127.0.0.1:9",
+                "http_proxy": "http://127.0.0.1:9",
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -29,10 +35,13 @@ def test_the_demonstration_says_what_it_found_and_ends(tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stderr
     assert re.search(rf"^port {port} \(receive\.grpc\.endpoint\) is taken; using \d+ in its place$", done.stdout, re.M)
+    log = guest.parents[1] / "install.log"
+    assert f"OrchestratorX could not be installed ({log} says why); going on with the recorded session\n" in done.stdout
     said = dict(re.findall(r"^(\w[\w ]+?) {2,}(.+)$", done.stdout, re.M))
     assert said["sessions"] == "1"
     assert said["mean completeness"] == "0.662"
     assert said["weakest relay"].startswith("engineer -> reviewer: 0.380 (grade D; missing goal, ")
-    assert Path(said["dossier"]).read_text(encoding="utf-8").startswith("# Handoff dossier")
+    assert Path(said["its dossier"]).read_text(encoding="utf-8").startswith("# Handoff dossier")
     assert said["metrics"].endswith("/metrics")
     assert said["API"].endswith("/api/v1/sessions")
+    assert said["page"].endswith("/")
