@@ -136,6 +136,14 @@ def test_the_extending_page_names_every_part_of_a_bottleneck() -> None:
     assert given == {field.name for field in fields(orbitrelay.Bottleneck)}
 
 
+def test_the_excerpt_in_the_readme_is_of_the_fixtures_dossier() -> None:
+    written = read("examples/vectors/incident-triage/dossier.md").splitlines()
+    excerpt = read("README.md").split("## What it says")[1].split("The whole dossier")[0].split("\n\n", 2)[2]
+    lines = [line.removeprefix("> ") for line in excerpt.splitlines() if line and not line.startswith("```")]
+    assert len(lines) > 12
+    assert [line for line in lines if line not in written] == []
+
+
 def test_the_performance_table_of_the_readme_is_the_one_that_was_measured() -> None:
     begin, end = "<!-- benchmark: analysis -->", "<!-- /benchmark: analysis -->"
     tables = [read(page).split(begin)[1].split(end)[0] for page in ("README.md", "benchmarks/results.md")]
