@@ -12,6 +12,10 @@ from collector.recovery import names, words
 from collector.recovery.visit import LOOK_BACK, AgentVisit
 
 
+MOST_SOURCES = 32
+"""Of more runs that all ended right before a run, order tells nothing: they ran beside it, not for it. It also keeps a crowd's cost linear."""
+
+
 class Order:
     """The runs of one group (side by side in one trace, or of one team), and who came before whom."""
 
@@ -24,7 +28,7 @@ class Order:
         """The runs that handed over to this one, as far as order tells.
 
         Those that its span says it waited for; else those whose words it quotes, where it quotes all it was given; else those of the step
-        before, or those that ended last. Where the words of several are recorded, only those whose words it saw.
+        before, or those that ended last. Where the words of several are recorded, only those whose words it saw; of a crowd, none.
         """
         before = self._order.before(visit)
         if any(f.after for f in visit.facts):
@@ -32,10 +36,10 @@ class Order:
         if any(f.quotes for f in visit.facts) and visit.content("input") is not None:
             return _quoted(self._group, visit, before)
         if len(before) > 1 and not self._stepped:
-            quoted = {id(v): words.quoted_in(v, visit) for v in before}
+            quoted = {id(v): words.quoted_in(v, visit) for v in before[:LOOK_BACK]}
             if any(quoted.values()):
-                before = [v for v in before if quoted[id(v)] is not False]
-        return before
+                before = [v for v in before[:LOOK_BACK] if quoted[id(v)] is not False]
+        return before if len(before) <= MOST_SOURCES else []
 
 
 class _Ends:

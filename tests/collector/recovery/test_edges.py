@@ -303,3 +303,13 @@ def test_two_instrumentations_in_traces_of_their_own_give_each_visit_and_handoff
     result = recovered(one, two)
     assert relays(result) == ['A -> B transfer explicit 3 {"goal": "g"}']
     assert result.visits == 2
+
+
+def test_a_crowd_that_ran_at_once_is_no_fan_in() -> None:
+    t = Trace()
+    root = t.span("w", 0, 900)
+    for n in range(400):
+        t.agent(f"worker {n}x", n % 7, 100 + n % 5 + (n // 200) * 200, root)
+    t.agent("last", 500, 600, root)
+
+    assert relays(recovered(t)) == []
