@@ -38,7 +38,7 @@ class Order:
         if len(before) > 1 and not self._stepped:
             quoted = {id(v): words.quoted_in(v, visit) for v in before[:LOOK_BACK]}
             if any(quoted.values()):
-                before = [v for v in before[:LOOK_BACK] if quoted[id(v)] is not False]
+                return [v for v in before[:LOOK_BACK] if quoted[id(v)] is not False]
         return before if len(before) <= MOST_SOURCES else []
 
 
