@@ -173,6 +173,15 @@ def expire(connection: sqlite3.Connection, session_id: str) -> None:
     connection.execute("UPDATE sessions SET state = 'expired' WHERE id = ? AND state = 'closed'", (session_id,))
 
 
+def unlist(connection: sqlite3.Connection, session_id: str) -> None:
+    """Take a session off the lists."""
+    connection.execute(
+        """DELETE FROM listing WHERE session_id = ?1
+        AND reported_ns = (SELECT reported_ns FROM sessions WHERE id = ?1)""",
+        (session_id,),
+    )
+
+
 def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 

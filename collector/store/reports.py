@@ -19,6 +19,7 @@ from collector.emit.series import Series, fold
 from collector.report import Emitter, HandoffRow, MetricDelta, OutboxEntry, PreviousState, Report
 from collector.sessions.keys import SessionKey
 from collector.store import roles
+from collector.store.archive import unlist
 from collector.store.outbox import put
 from collector.store.rows import Committed, Page, RevisionRow, SessionFilter, SessionRow
 
@@ -114,12 +115,16 @@ def _list(connection: sqlite3.Connection, report: Report) -> None:
     missing = sorted({name for handoff in report.handoffs for name in handoff.missing_fields})
     agents = sorted({agent for handoff in report.handoffs for agent in (handoff.source_agent, handoff.target_agent)})
     search = "\n".join([row.name, row.session_id, report.service, *agents, *row.roles, *missing]).casefold()
+    unlist(connection, report.session_id)
     connection.execute(
-        """UPDATE sessions SET due = due AND revision != ?, reported = ?, listed = superseded_by = '', reported_ns = ?, rank = ?,
-        service = ?, grade = ?, reason = ?, partial = ?, search = ?, row = ? WHERE id = ?""",
+        """UPDATE sessions SET due = due AND revision != ?1, reported = ?1, listed = superseded_by = '', reported_ns = ?2,
+        row = ?3 WHERE id = ?4""",
+        (report.revision, report.closed_ns, _encode(row), report.session_id),
+    )
+    connection.execute(
+        """INSERT INTO listing(reported_ns, session_id, listed, rank, service, grade, reason, partial, search)
+        SELECT ?, id, listed, ?, ?, ?, ?, ?, ? FROM sessions WHERE id = ?""",
         (
-            report.revision,
-            report.revision,
             report.closed_ns,
             2.0 if report.mean_score is None else report.mean_score,
             report.service,
@@ -127,7 +132,6 @@ def _list(connection: sqlite3.Connection, report: Report) -> None:
             report.close_reason,
             bool(report.partial),
             search[:8192],
-            _encode(row),
             report.session_id,
         ),
     )
@@ -180,43 +184,46 @@ def _summary(report: Report) -> SessionRow:
 def list_sessions(connection: sqlite3.Connection, chosen: SessionFilter, page_token: str, page_size: int) -> Page:
     """Return one page. Raises PageTokenError."""
     size = max(1, min(page_size, _MAX_PAGE))
-    column = "reported_ns" if chosen.order == "recent" else "rank"
-    table = "sessions"
+    table, column = "listing", "listing.reported_ns" if chosen.order == "recent" else "rank"
+    ident = "listing.session_id"
     where, values = ["listed = 1"], []
 
     def only(condition: str, value: Any) -> None:
         where.append(condition)
         values.append(value)
 
+    if chosen.role and chosen.order == "recent":
+        # CROSS JOIN keeps SQLite to this order: the role's sessions, newest first, and no sort.
+        table = "roles CROSS JOIN listing USING (reported_ns, session_id)"
+        column, ident = "roles.reported_ns", "roles.session_id"
+        only("role = ?", chosen.role)
+    elif chosen.role:
+        only("listing.session_id IN (SELECT session_id FROM roles WHERE role = ?)", chosen.role)
     for name in ("service", "grade", "reason"):
         if value := getattr(chosen, name):
             only(f"{name} = ?", value)
     if chosen.partial is not None:
         only("partial = ?", chosen.partial)
     if chosen.since_ns is not None:
-        only("sessions.reported_ns >= ?", chosen.since_ns)
+        only(f"{column if table != 'listing' else 'listing.reported_ns'} >= ?", chosen.since_ns)
     if chosen.until_ns is not None:
-        only("sessions.reported_ns < ?", chosen.until_ns)
+        only(f"{column if table != 'listing' else 'listing.reported_ns'} < ?", chosen.until_ns)
     if chosen.text:
-        only("search LIKE ? ESCAPE '\\'", f"%{_escaped(chosen.text.casefold())}%")
-    if chosen.role and chosen.order == "recent":
-        # CROSS JOIN keeps SQLite to this order: the role's sessions, newest first, and no sort.
-        table, column = "roles CROSS JOIN sessions ON roles.session_id = sessions.id", "roles.reported_ns"
-        only("role = ?", chosen.role)
-    elif chosen.role:
-        only("id IN (SELECT session_id FROM roles WHERE role = ?)", chosen.role)
-    ident = "roles.session_id" if table != "sessions" else "id"
+        only("instr(search, ?) > 0", chosen.text.casefold())
     direction, beyond = ("DESC", "<") if chosen.order == "recent" else ("ASC", ">")
     if page_token:
         where.append(f"({column}, {ident}) {beyond} (?, ?)")
         values += _untoken(page_token, chosen.order)
     query = (
-        f"SELECT {column}, id, row FROM {table} WHERE {' AND '.join(where)} "  # noqa: S608 - only names from here
+        f"SELECT {column}, {ident} FROM {table} WHERE {' AND '.join(where)} "  # noqa: S608 - only names from here
         f"ORDER BY {column} {direction}, {ident} {direction} LIMIT ?"
     )
-    rows = connection.execute(query, (*values, size + 1)).fetchall()
-    token = _token(chosen.order, *rows[size - 1][:2]) if len(rows) > size else ""
-    return Page(tuple(_ROW.decode(row) for _, _, row in rows[:size]), token)
+    found = connection.execute(query, (*values, size + 1)).fetchall()
+    token = _token(chosen.order, *found[size - 1]) if len(found) > size else ""
+    rows = (
+        connection.execute("SELECT row FROM sessions WHERE id = ?", (ident,)).fetchone() for _, ident in found[:size]
+    )
+    return Page(tuple(_ROW.decode(row) for (row,) in rows), token)
 
 
 def one_session(connection: sqlite3.Connection, session_id: str) -> SessionRow | None:
@@ -301,10 +308,6 @@ def last_sequence(connection: sqlite3.Connection) -> int:
     """Return the number of the last report, 0 if there is none."""
     found: int | None = connection.execute("SELECT max(seq) FROM reports").fetchone()[0]
     return found or 0
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _token(order: str, value: float, session_id: str) -> str:

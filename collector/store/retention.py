@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from collector.store.archive import expire
+from collector.store.archive import expire, unlist
 from collector.store.outbox import forget
 from collector.store.rows import Deleted
 
@@ -56,9 +56,10 @@ def delete(connection: sqlite3.Connection, session_id: str, now_ns: int) -> Dele
         connection.execute(
             "DELETE FROM outbox WHERE kind = 'file' AND name >= ?1 || '/' AND name < ?1 || '0'", (found,)
         )
+        unlist(connection, found)
         connection.execute(
             """UPDATE sessions SET state = 'deleted', closed_ns = ?, due = 0, listed = 0, reported = 0, superseded_by = '',
-            record = x'', row = NULL, search = '', service = '' WHERE id = ?""",
+            record = x'', row = NULL WHERE id = ?""",
             (now_ns, found),
         )
     return Deleted(tuple(ids), tuple(stems))
@@ -85,8 +86,8 @@ def used(connection: sqlite3.Connection) -> int:
 
 def _oldest(connection: sqlite3.Connection, before_ns: int, limit: int) -> list[str]:
     rows = connection.execute(
-        """SELECT id FROM sessions WHERE listed = 1 AND reported_ns < ? AND state != 'open' AND due = 0
-        ORDER BY reported_ns, id LIMIT ?""",
+        """SELECT session_id FROM listing CROSS JOIN sessions ON id = session_id
+        WHERE listing.listed = 1 AND listing.reported_ns < ? AND state != 'open' AND due = 0 ORDER BY listing.reported_ns, session_id LIMIT ?""",
         (before_ns, limit),
     )
     return [row[0] for row in rows]

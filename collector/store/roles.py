@@ -96,7 +96,7 @@ def view(connection: sqlite3.Connection, since_ns: int, until_ns: int, step_ns: 
 def known(connection: sqlite3.Connection) -> Known:
     """Return the services and roles that can be filtered by, in order; at most 200 of each."""
     return Known(
-        _distinct(connection, "SELECT min(service) FROM sessions WHERE listed = 1 AND service > ?"),
+        _distinct(connection, "SELECT min(service) FROM listing WHERE listed = 1 AND service > ?"),
         _distinct(connection, "SELECT min(role) FROM roles WHERE role > ?"),
     )
 

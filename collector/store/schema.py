@@ -29,26 +29,36 @@ CREATE TABLE sessions(
   revision INTEGER NOT NULL,
   agent INTEGER NOT NULL,
   record BLOB NOT NULL,
-  reported INTEGER NOT NULL DEFAULT 0, -- the last revision committed; the columns below are of it
+  reported INTEGER NOT NULL DEFAULT 0, -- the last revision committed
   listed INTEGER NOT NULL DEFAULT 0,   -- reported and not superseded
   reported_ns INTEGER NOT NULL DEFAULT 0,
-  rank REAL NOT NULL DEFAULT 2,        -- mean score; what has none sorts last
-  service TEXT NOT NULL DEFAULT '',
-  grade TEXT NOT NULL DEFAULT '',
-  reason TEXT NOT NULL DEFAULT '',
-  partial INTEGER NOT NULL DEFAULT 0,
-  search TEXT NOT NULL DEFAULT '',
-  row BLOB                             -- SessionRow
+  row BLOB                             -- SessionRow of it
 ) WITHOUT ROWID;
 CREATE INDEX sessions_lineage ON sessions(lineage, generation);
 CREATE INDEX sessions_state ON sessions(state, closed_ns);
 CREATE INDEX sessions_heir ON sessions(superseded_by) WHERE superseded_by != '';
 CREATE INDEX sessions_due ON sessions(id) WHERE due = 1;
-CREATE INDEX sessions_recent ON sessions(reported_ns, id) WHERE listed = 1;
-CREATE INDEX sessions_weakest ON sessions(rank, id) WHERE listed = 1;
-CREATE INDEX sessions_service ON sessions(service, reported_ns, id) WHERE listed = 1;
-CREATE INDEX sessions_grade ON sessions(grade, reported_ns, id) WHERE listed = 1;
-CREATE INDEX sessions_reason ON sessions(reason, reported_ns, id) WHERE listed = 1;
+
+-- What lists choose by, of the sessions that are reported; narrow, and on the disk in the order of the list, so that a
+-- filter that has to look at all of them reads little.
+CREATE TABLE listing(
+  reported_ns INTEGER NOT NULL,
+  session_id TEXT NOT NULL,
+  listed INTEGER NOT NULL,
+  rank REAL NOT NULL,                  -- mean score; what has none sorts last
+  service TEXT NOT NULL,
+  grade TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  partial INTEGER NOT NULL,
+  search TEXT NOT NULL,
+  PRIMARY KEY(reported_ns, session_id)
+) WITHOUT ROWID;
+CREATE INDEX listing_weakest ON listing(rank, session_id);
+CREATE INDEX listing_service ON listing(service, reported_ns, session_id);
+CREATE INDEX listing_grade ON listing(grade, reported_ns, session_id);
+CREATE INDEX listing_reason ON listing(reason, reported_ns, session_id);
+CREATE TRIGGER listing_follows AFTER UPDATE OF listed ON sessions WHEN new.listed != old.listed
+BEGIN UPDATE listing SET listed = new.listed WHERE reported_ns = new.reported_ns AND session_id = new.id; END;
 
 CREATE TABLE roles(role TEXT, reported_ns INTEGER, session_id TEXT, PRIMARY KEY(role, reported_ns, session_id)) WITHOUT ROWID;
 CREATE INDEX roles_session ON roles(session_id);

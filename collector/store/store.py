@@ -205,7 +205,7 @@ class Store:
         with self._database.read() as connection:
             used = retention.used(connection)
             counts = connection.execute(
-                """SELECT (SELECT count(*) FROM sessions WHERE listed = 1),
+                """SELECT (SELECT count(*) FROM listing WHERE listed = 1),
                 (SELECT count(*) FROM sessions WHERE state = 'open' AND agent = 1), (SELECT count(*) FROM reports),
                 (SELECT count(*) FROM sessions WHERE due = 1)"""
             ).fetchone()
