@@ -24,7 +24,7 @@ from collector.dumps.values import (
     span_id,
     trace_id,
 )
-from collector.otlp.json import SPAN_KINDS, STATUS_CODES
+from collector.otlp.json_schema import SPAN_KINDS, STATUS_CODES
 from collector.otlp.model import Batch, Rejection, Resource, Scope, Span
 
 FORMAT = "flattened spans"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from collector.dumps.values import Json, first, in_range, nanoseconds, span_id, trace_id
-from collector.otlp.json import SPAN_KINDS
+from collector.otlp.json_schema import SPAN_KINDS
 from collector.otlp.model import (
     STATUS_ERROR,
     STATUS_OK,

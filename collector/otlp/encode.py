@@ -20,6 +20,25 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from collector.otlp import json
+from collector.otlp.json_schema import (
+    AnyValueJson,
+    ArrayValueJson,
+    EventJson,
+    KeyValueJson,
+    KeyValueListJson,
+    LinkJson,
+    LogRecordJson,
+    LogsJson,
+    ResourceJson,
+    ResourceLogsJson,
+    ResourceSpansJson,
+    ScopeJson,
+    ScopeLogsJson,
+    ScopeSpansJson,
+    SpanJson,
+    StatusJson,
+    TracesJson,
+)
 from collector.otlp.model import Attributes, Batch, Event, Link, LogRecord, Resource, Scope, Span
 from collector.otlp.values import INT64_MAX, INT64_MIN, UNLIMITED
 
@@ -59,14 +78,12 @@ def encode_logs(batch: Batch) -> bytes:
 def encode_traces_json(batch: Batch) -> bytes:
     """The spans of the batch as canonical OTLP/JSON."""
     return _JSON.encode(
-        json.TracesJson(
+        TracesJson(
             [
-                json.ResourceSpansJson(
+                ResourceSpansJson(
                     _resource_json(resource),
                     [
-                        json.ScopeSpansJson(
-                            _scope_json(scope), [_span_json(s) for s in spans], scope.schema_url or None
-                        )
+                        ScopeSpansJson(_scope_json(scope), [_span_json(s) for s in spans], scope.schema_url or None)
                         for scope, spans in scopes
                     ],
                     resource.schema_url or None,
@@ -80,12 +97,12 @@ def encode_traces_json(batch: Batch) -> bytes:
 def encode_logs_json(batch: Batch) -> bytes:
     """The records of the batch as canonical OTLP/JSON."""
     return _JSON.encode(
-        json.LogsJson(
+        LogsJson(
             [
-                json.ResourceLogsJson(
+                ResourceLogsJson(
                     _resource_json(resource),
                     [
-                        json.ScopeLogsJson(_scope_json(scope), [_log_json(r) for r in logs], scope.schema_url or None)
+                        ScopeLogsJson(_scope_json(scope), [_log_json(r) for r in logs], scope.schema_url or None)
                         for scope, logs in scopes
                     ],
                     resource.schema_url or None,
@@ -216,19 +233,19 @@ def _any_value(value: Any) -> AnyValue:
 # ---------------------------------------------------------------------- JSON
 
 
-def _resource_json(resource: Resource) -> json.ResourceJson:
-    return json.ResourceJson(_pairs_json(resource.attributes), resource.dropped_attributes_count or None)
+def _resource_json(resource: Resource) -> ResourceJson:
+    return ResourceJson(_pairs_json(resource.attributes), resource.dropped_attributes_count or None)
 
 
-def _scope_json(scope: Scope) -> json.ScopeJson:
-    return json.ScopeJson(
+def _scope_json(scope: Scope) -> ScopeJson:
+    return ScopeJson(
         scope.name or None, scope.version or None, _pairs_json(scope.attributes), scope.dropped_attributes_count or None
     )
 
 
-def _span_json(span: Span) -> json.SpanJson:
-    status = json.StatusJson(span.status_message or None, span.status_code or None)
-    return json.SpanJson(
+def _span_json(span: Span) -> SpanJson:
+    status = StatusJson(span.status_message or None, span.status_code or None)
+    return SpanJson(
         trace_id=span.trace_id,
         span_id=span.span_id,
         parent_span_id=span.parent_span_id or None,
@@ -238,7 +255,7 @@ def _span_json(span: Span) -> json.SpanJson:
         end_time_unix_nano=_long(span.end_unix_nano),
         attributes=_pairs_json(span.attributes),
         events=[
-            json.EventJson(
+            EventJson(
                 _long(event.time_unix_nano),
                 event.name or None,
                 _pairs_json(event.attributes),
@@ -248,7 +265,7 @@ def _span_json(span: Span) -> json.SpanJson:
         ]
         or None,
         links=[
-            json.LinkJson(
+            LinkJson(
                 link.trace_id,
                 link.span_id,
                 link.trace_state or None,
@@ -268,8 +285,8 @@ def _span_json(span: Span) -> json.SpanJson:
     )
 
 
-def _log_json(log: LogRecord) -> json.LogRecordJson:
-    return json.LogRecordJson(
+def _log_json(log: LogRecord) -> LogRecordJson:
+    return LogRecordJson(
         trace_id=log.trace_id or None,
         span_id=log.span_id or None,
         time_unix_nano=_long(log.time_unix_nano),
@@ -288,32 +305,32 @@ def _long(value: int) -> str | None:
     return str(value) if value else None
 
 
-def _pairs_json(attributes: Attributes) -> list[json.KeyValueJson] | None:
-    return [json.KeyValueJson(key, _any_value_json(value)) for key, value in attributes.items()] or None
+def _pairs_json(attributes: Attributes) -> list[KeyValueJson] | None:
+    return [KeyValueJson(key, _any_value_json(value)) for key, value in attributes.items()] or None
 
 
-def _any_value_json(value: Any) -> json.AnyValueJson:
+def _any_value_json(value: Any) -> AnyValueJson:
     if isinstance(value, str):
-        return json.AnyValueJson(string_value=value)
+        return AnyValueJson(string_value=value)
     if isinstance(value, bool):
-        return json.AnyValueJson(bool_value=value)
+        return AnyValueJson(bool_value=value)
     if isinstance(value, int):
         text = str(value)
         inside = INT64_MIN <= value <= INT64_MAX
-        return json.AnyValueJson(int_value=text) if inside else json.AnyValueJson(string_value=text)
+        return AnyValueJson(int_value=text) if inside else AnyValueJson(string_value=text)
     if isinstance(value, float):
-        return json.AnyValueJson(double_value=value if math.isfinite(value) else _NOT_FINITE[str(value)])
+        return AnyValueJson(double_value=value if math.isfinite(value) else _NOT_FINITE[str(value)])
     if isinstance(value, bytes):
-        return json.AnyValueJson(bytes_value=base64.b64encode(value).decode())
+        return AnyValueJson(bytes_value=base64.b64encode(value).decode())
     if isinstance(value, dict):
-        return json.AnyValueJson(kvlist_value=json.KeyValueListJson(_pairs_json(value) or []))
+        return AnyValueJson(kvlist_value=KeyValueListJson(_pairs_json(value) or []))
     if isinstance(value, list | tuple):
-        return json.AnyValueJson(array_value=_array_json(value))
-    return json.AnyValueJson()
+        return AnyValueJson(array_value=_array_json(value))
+    return AnyValueJson()
 
 
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-def _array_json(values: Sequence[Any]) -> json.ArrayValueJson:
-    return json.ArrayValueJson([_any_value_json(value) for value in values])
+def _array_json(values: Sequence[Any]) -> ArrayValueJson:
+    return ArrayValueJson([_any_value_json(value) for value in values])
