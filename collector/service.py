@@ -27,6 +27,7 @@ from typing import Any
 from collector.admin.api import Api
 from collector.admin.application import application
 from collector.build import Core, build_core, make_terms
+from collector.cli import version
 from collector.config import ConfigError, Loaded, Options, table, value_of
 from collector.emit.forward import metrics_entry
 from collector.emit.openmetrics import render
@@ -42,6 +43,9 @@ from collector.listen.tokens import Tokens
 from collector.logs import configure
 from collector.meter import HealthMeter
 from collector.otlp.response import Encoding, Signal
+from collector.page.links import TraceLinks
+from collector.page.login import Logins
+from collector.page.routes import Page
 from collector.pipeline import dossier
 from collector.query.reader import Reader
 from collector.query.service import HEALTH, HealthService, add_query_service
@@ -258,11 +262,16 @@ class Collector:
             await rpc.start()
             self._listens("admin.grpc", options.admin.grpc.endpoint, rpc.port)
         if options.admin.http.endpoint:
+            logins = Logins(tokens, time.time)
+            page = Page(
+                core.store, logins, TraceLinks(options.page.trace_url), now_ns=core.clock.now_ns, version=version()
+            )
             app = application(
-                routes=Api(reader).routes(),
+                routes=[*Api(reader).routes(), *page.routes()],
                 metrics=lambda accept: asyncio.to_thread(lambda: render(core.snapshots.take(), accept)),
                 ready={"receivers": self._unready, "intake": lambda: _trouble(core)},
                 tokens=tokens,
+                logins=logins,
                 open_health=options.admin.open_health,
                 hosts=options.admin.http.hosts,
                 loopback=is_loopback(options.admin.http.endpoint),

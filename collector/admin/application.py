@@ -1,7 +1,8 @@
-"""The admin HTTP application: /healthz, /readyz, /metrics and /api/v1 behind one door.
+"""The admin HTTP application: /healthz, /readyz, /metrics, /api/v1 and the page behind one door.
 
-Separate from what it serves because the door is the same for all of it: a token where one is demanded, a host name that is ours (so that
-no web page can reach a loopback listener through a name of its own), and headers that let a browser do nothing with the answer.
+Separate from what it serves because the door is the same for all of it: a token where one is demanded (or, for reading, the cookie that a
+browser got for it), a host name that is ours (so that no web page can reach a loopback listener through a name of its own), and headers that
+let a browser do nothing with the answer, unless the page says otherwise.
 """
 
 from __future__ import annotations
@@ -9,20 +10,24 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from collector.admin.api import error_response
 from collector.listen.tokens import Tokens
+from collector.page.login import Logins
 from collector.query.reader import QueryError
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _PROBES = ("/healthz", "/readyz")
+_WAY_IN = ("/login", "/logout")
+_READING = ("GET", "HEAD")
 _SAFE = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -40,6 +45,7 @@ def application(
     metrics: Callable[[str], Awaitable[tuple[bytes, str]]],
     ready: Mapping[str, Check],
     tokens: Tokens,
+    logins: Logins,
     open_health: bool,
     hosts: Sequence[str],
     loopback: bool,
@@ -68,13 +74,16 @@ def application(
         exception_handlers={HTTPException: _http_fault, QueryError: _query_fault, Exception: _failed},
     )
     names = tuple(host.lower() for host in hosts) or (_LOOPBACK_NAMES if loopback else ())
-    return _Door(app, tokens, _PROBES if open_health else (), names)
+    return _Door(app, tokens, logins, (*_WAY_IN, *(_PROBES if open_health else ())), names)
 
 
 class _Door:
-    def __init__(self, app: ASGIApp, tokens: Tokens, open_paths: Sequence[str], hosts: Sequence[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, tokens: Tokens, logins: Logins, open_paths: Sequence[str], hosts: Sequence[str]
+    ) -> None:
         self._app = app
         self._tokens = tokens
+        self._logins = logins
         self._open = frozenset(open_paths)
         self._hosts = frozenset(hosts)
 
@@ -87,19 +96,28 @@ class _Door:
                 message["headers"] = [*message["headers"], *(pair for pair in _SAFE if pair[0] not in given)]
             await send(message)
 
-        refusal = self._refusal(scope["path"], headers)
+        refusal = self._refusal(scope, headers)
         await (refusal or self._app)(scope, receive, safely)
 
-    def _refusal(self, path: str, headers: dict[bytes, str]) -> Response | None:
+    def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> Response | None:
+        path: str = scope["path"]
         host = _host_name(headers.get(b"host", ""))
         if self._hosts and host not in self._hosts:
             return error_response(
                 421, f"expected a host of {', '.join(sorted(self._hosts))} (admin.http.hosts), found {host[:80]!r}"
             )
-        if path in self._open:
+        if path in self._open or path.startswith("/static/"):
             return None
         fault = self._tokens.fault(headers.get(b"authorization"))
-        return error_response(401, fault, {"www-authenticate": "Bearer"}) if fault else None
+        if not fault:
+            return None
+        if scope["method"] in _READING and b"authorization" not in headers:
+            if self._logins.accepts(headers.get(b"cookie", "")):
+                return None
+            if "text/html" in headers.get(b"accept", ""):
+                query = scope["query_string"].decode("latin-1")
+                return RedirectResponse("/login?" + urlencode({"next": path + (f"?{query}" if query else "")}), 303)
+        return error_response(401, fault, {"www-authenticate": "Bearer"})
 
 
 def _host_name(host: str) -> str:

@@ -174,6 +174,18 @@ class Admin(Section, frozen=True):
     ] = True
 
 
+class Page(Section, frozen=True):
+    """The page of the admin HTTP listener."""
+
+    trace_url: Annotated[
+        str,
+        _text(
+            "Address of a trace where you look at traces, with `{trace_id}` and, if wanted, `{span_id}` in it, such as "
+            "`http://localhost:16686/trace/{trace_id}` for Jaeger. Empty: sessions have no such link."
+        ),
+    ] = ""
+
+
 class Limits(Section, frozen=True):
     """Bounds. What passes one is refused with a status that says so; nothing is dropped in silence."""
 
@@ -408,6 +420,7 @@ class Options(Section, frozen=True):
 
     receive: Receive = Receive()
     admin: Admin = Admin()
+    page: Page = Page()
     limits: Limits = Limits()
     data: Data = Data()
     journal: Journal = Journal()
