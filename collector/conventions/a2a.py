@@ -36,7 +36,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             failed=span.status_code == STATUS_ERROR,
         )
     elif span.kind == KIND_SERVER:
-        yield Visit(name=name)
+        yield Visit(name=name, named=True)
 
 
 def _marks(span: Span) -> bool:

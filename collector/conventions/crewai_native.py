@@ -28,6 +28,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             output=_answer(a),
             model=reading.model(a),
             quotes=True,
+            named=bool(role),
         )
         key = reading.text(a, "gen_ai.agent.name")
         if role and key and key != role:

@@ -27,7 +27,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         or a.get("openinference.span.kind") == "AGENT"
         or span.name.startswith(("invoke_agent ", _RUN))
     ):
-        yield Visit(name=name, wraps=True)
+        yield Visit(name=name, wraps=True, named=True)
     if operation == "execute_tool" or span.name.startswith("execute_tool "):
         tool = _tool(span)
         if tool is not None:

@@ -24,6 +24,7 @@ _INTERNAL = frozenset(
 """Nodes inside a prebuilt agent (`create_agent`, `create_react_agent`)."""
 
 UNNAMED = "LangGraph"
+_PREBUILT = "agent"  # the node of LangGraph's own ready-made agent
 """What LangGraph calls a graph that the program gave no name."""
 
 _MIDDLEWARE = (".before_agent", ".before_model", ".after_model", ".after_agent")
@@ -105,6 +106,7 @@ def run_facts(
         after=at.after if is_node else (),
         soft=not is_agent,
         wraps=not is_agent,
+        named=name != UNNAMED and (is_agent or name != _PREBUILT),
     )
     if not is_node:
         return

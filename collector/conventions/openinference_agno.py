@@ -30,6 +30,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             input=Content(agno.task(given.value), given.truncated) if given is not None else None,
             output=reading.content(a, "output.value"),
             leaks=True,
+            named=bool(name) and name not in ("Agent", "Team"),
         )
     elif kind == "LLM":
         yield ModelCall(

@@ -25,6 +25,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             input=_given(reading.content(a, "input.value")),
             output=_result(reading.content(a, "output.value")),
             quotes=True,
+            named=True,
         )
     elif kind == "TOOL":
         yield crewai.tool(

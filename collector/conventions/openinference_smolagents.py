@@ -16,6 +16,7 @@ from collector.conventions.base import Carriers, Convention
 from collector.facts import Content, Fact, ModelCall, ToolCall, Visit
 from collector.otlp.model import STATUS_ERROR, Attributes, Span
 
+_CLASSES = ("CodeAgent", "ToolCallingAgent")
 _TEMPLATE = re.compile(r"\n---\nTask:\n(?P<task>.*)\n---\n", re.S)
 
 
@@ -24,8 +25,10 @@ def _facts(span: Span) -> Iterator[Fact]:
     kind = a.get("openinference.span.kind")
     if kind == "AGENT":
         managed = reading.indexed(a, "smolagents.managed_agents")
+        name = reading.text(a, "agent.name") or span.name.removesuffix(".run")
         yield Visit(
-            name=reading.text(a, "agent.name") or span.name.removesuffix(".run"),
+            name=name,
+            named=name not in _CLASSES,
             input=_given(a),
             output=reading.content(a, "output.value"),
             usage=reading.usage(a),

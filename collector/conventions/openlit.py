@@ -18,6 +18,8 @@ from collector.conventions.genai import facts as genai_facts
 from collector.facts import Fact, Known, Transfer, Visit
 from collector.otlp.model import Span
 
+_OPENAI_AGENTS = ".openai_agents"
+
 
 def _facts(span: Span) -> Iterator[Fact]:
     a = span.attributes
@@ -30,7 +32,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         return
     for fact in genai_facts(span):
         if isinstance(fact, Visit):
-            yield msgspec.structs.replace(fact, wraps=True)
+            yield msgspec.structs.replace(fact, wraps=True, named=span.scope.name.endswith(_OPENAI_AGENTS))
             listed = reading.strings(a.get("gen_ai.agent.handoffs"))
             if listed:
                 yield Known(listed)
@@ -42,7 +44,7 @@ def _is_agent(span: Span) -> bool:
     """Steps of openai-agents (task, turn, guardrail, custom) have an agent's operation too; only its agents have an id."""
     a = span.attributes
     return bool(reading.text(a, "gen_ai.agent.name")) and (
-        "gen_ai.agent.id" in a or not span.scope.name.endswith(".openai_agents")
+        "gen_ai.agent.id" in a or not span.scope.name.endswith(_OPENAI_AGENTS)
     )
 
 

@@ -33,6 +33,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             output=reading.content(a, "traceloop.entity.output"),
             model=reading.model(a),
             usage=reading.usage(a),
+            named="gen_ai.agent.name" in a or "agno.team.name" in a,
         )
 
 

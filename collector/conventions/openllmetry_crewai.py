@@ -29,6 +29,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         yield Visit(
             name=reading.text(a, "crewai.agent.role", "gen_ai.agent.name").strip() or genai.agent_name(span),
             agent_id=reading.text(a, "gen_ai.agent.id"),
+            named="crewai.agent.role" in a,
             model=reading.model(a),
             usage=reading.usage(a),
         )
@@ -38,6 +39,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             output=reading.content(a, "traceloop.entity.output"),
             soft=True,
             wraps=True,
+            named=True,
         )
     elif "crewai.crew.agents" in a or "crewai.crew.tasks_output" in a:
         yield crewai.crew(a.get("crewai.crew.agents"))

@@ -15,6 +15,7 @@ from collector.otlp.model import STATUS_ERROR, Span
 
 _AGENT = ("agent run", "invoke_agent")
 _TOOL = ("running tool", "execute_tool")
+_UNNAMED = "agent"
 _OUTPUT = ("running output function",)
 
 
@@ -35,13 +36,15 @@ def _facts(span: Span) -> Iterator[Fact]:
 def _visit(span: Span) -> Visit:
     a = span.attributes
     history = reading.messages(a.get("pydantic_ai.all_messages", a.get("all_messages_events")))
+    name = genai.agent_name(span)
     heard: tuple[Message, ...] | None = None
     if history is not None:
         first = reading.integer(a, "pydantic_ai.new_message_index") or 0
         answer = next((i for i, m in enumerate(history) if i >= first and m.role == "assistant"), len(history))
         heard = history[:answer]
     return Visit(
-        name=genai.agent_name(span),
+        name=name,
+        named=name != _UNNAMED,
         agent_id=reading.text(a, "gen_ai.agent.id"),
         input=reading.content(a, "input.value"),
         output=reading.content(a, "final_result", "output.value"),

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from collector.conventions import genai, reading
 from collector.conventions.base import Carriers, Convention
 from collector.facts import Fact, ToolCall
 from collector.otlp.model import Span
 
 _HANDOFF = "handoff_to_agent"
+_UNNAMED = "Strands Agents"
 
 
 def _facts(span: Span) -> Iterator[Fact]:
     operation = genai.operation(span)
     if operation == "invoke_agent":
-        yield genai.visit(span)
+        visit = genai.visit(span)
+        yield msgspec.structs.replace(visit, named=visit.name != _UNNAMED)
     elif operation == "chat":
         yield genai.model_call(span)
     elif operation == "execute_tool":

@@ -16,9 +16,12 @@ _NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
 _UUID = re.compile(r"_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\S*$", re.I)
 _PATTERN = re.compile(
     r"^(?:[A-Za-z]+-)?(?:transfer|hand[_-]?off|hand[_-]?over|hand|delegate|send|route|escalate|switch|forward|pass)"
-    r"(?:[_-](?:back|over|control|task|work|conversation|request))?[_-]to[_-](?:agent[_-])?(?P<target>.+)$",
+    r"(?:[_-](?:back|over|control|task|work|conversation|request))?[_-]to[_-](?P<target>.+)$",
     re.I,
 )
+_NOT_ASCII_LETTER = re.compile(r"[^a-z0-9_]")
+_WORD = re.compile(r"[^\W_]")
+_AGENT = re.compile(r"^agent[_-]", re.I)
 _ASK = re.compile(r"^(?:ask|call|consult|task|run|invoke|delegate|request|use|query)[_-](?P<target>.+)$", re.I)
 
 PLACEHOLDERS = frozenset(
@@ -45,20 +48,19 @@ def agent_key(name: str) -> str:
 @lru_cache(maxsize=1 << 12)
 def slugs(name: str) -> frozenset[str]:
     """The forms in which frameworks write the name inside a tool's name: letters outside ASCII kept, folded, replaced or dropped."""
-    text = unicodedata.normalize("NFC", clean(name)).casefold()
-    folded = unicodedata.normalize("NFKD", text)
-    ascii_folded = folded.encode("ascii", "ignore").decode()
-    out = set()
-    for form in (
-        text,
-        ascii_folded,
-        "".join(c if c.isascii() else "_" for c in text),
-        "".join(c for c in text if c.isascii()),
-    ):
-        out.add(_NOT_ASCII_WORD.sub("_", form).strip("_"))
-    out.add(_RUNS.sub("_", text).strip("_"))
-    out.add(re.sub(r"[^\w]", "_", text).strip("_"))
-    out.add(agent_key(name))
+    text = unicodedata.normalize("NFC", clean(name))
+    out = {agent_key(name)}
+    for lower in (text.casefold(), text.lower()):  # they differ in some letters: a sharp s folds to two
+        ascii_folded = unicodedata.normalize("NFKD", lower).encode("ascii", "ignore").decode()
+        for form in (
+            lower,
+            ascii_folded,
+            "".join(c if c.isascii() else "_" for c in lower),
+            "".join(c for c in lower if c.isascii()),
+        ):
+            out.add(_NOT_ASCII_WORD.sub("_", form).strip("_"))
+        out.add(_RUNS.sub("_", lower).strip("_"))
+        out.add(re.sub(r"[^\w]", "_", lower).strip("_"))
     return frozenset(s for s in out if s)
 
 
@@ -70,8 +72,7 @@ def slug_of_tool(text: str) -> str:
 def target_in_tool_name(tool: str) -> str:
     """The target that a tool named like a handover names (`transfer_to_x`, `Handoff-transfer_to_x`, `send_back_to_x`), or ""."""
     match = _PATTERN.match(tool.strip())
-    target = match.group("target") if match else ""
-    return "" if is_placeholder(target) else target
+    return match.group("target") if match else ""
 
 
 def asked_in_tool_name(tool: str) -> str:
@@ -87,6 +88,7 @@ class Directory:
         self._exact: dict[str, str] = {}
         self._keys: dict[str, str] = {}
         self._slugs: dict[str, set[str]] = {}
+        self._bare: dict[str, set[str]] = {}  # by slugs of which nothing may be left but underscores, one a letter
         self._found: dict[str, str] = {}
         for name in names:
             if name and name not in self._exact:
@@ -94,12 +96,29 @@ class Directory:
                 self._keys.setdefault(agent_key(name), name)
                 for slug in slugs(name):
                     self._slugs.setdefault(slug, set()).add(name)
+                self._bare.setdefault(_NOT_ASCII_LETTER.sub("_", name.lower()), set()).add(name)
 
     def find(self, wanted: str) -> str:
         """The name that `wanted` spells (a name, or a slug of one), or "". An exact name wins over a key, a key over a slug; a slug of two names is none."""
         if wanted not in self._found:
             self._found[wanted] = self._find(wanted)
         return self._found[wanted]
+
+    def of_tool(self, tool: str) -> tuple[str, ...]:
+        """The agents that a tool named like a handover may name: several where a slug lost the letters that tell them apart.
+
+        A target that is no agent's name stands as it is; () where the tool names none.
+        """
+        target = target_in_tool_name(tool)
+        if not target:
+            return ()
+        one = self.find(target) or self.find(_AGENT.sub("", target))
+        if one:
+            return (one,)
+        several = self._slugs.get(slug_of_tool(target)) or self._bare.get(target.casefold())
+        if several:
+            return tuple(sorted(several))
+        return () if is_placeholder(target) or not _WORD.search(target) else (target,)
 
     def _find(self, wanted: str) -> str:
         if not wanted:

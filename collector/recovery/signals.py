@@ -5,7 +5,7 @@ Separate from the edges because a signal is only a request: whether it was taken
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ import msgspec
 from collector.facts import Call, Content, Message, Mode, Transfer
 from collector.recovery import names
 from collector.recovery.tree import Node, Tree
-from collector.recovery.visit import AgentVisit, Model, Tool
+from collector.recovery.visit import LOOK_BACK, AgentVisit, Model, Tool
 from collector.recovery.visits import Visits
 from collector.recovery.words import answers
 
@@ -58,6 +58,7 @@ def find(tree: Tree, visits: Visits) -> list[Signal]:
         for key in visit.keys:
             by_key.setdefault(key, []).append(visit)
     tools = {n.key: t for v in visits.all for t in v.tools for n in t.nodes}
+    aim = _Aim(tree, visits.names, by_key)
     out: list[Signal] = []
     for node in tree.ordered:
         owner = visits.owner[node.key]
@@ -68,9 +69,9 @@ def find(tree: Tree, visits: Visits) -> list[Signal]:
                     out.append(_of_transfer(fact, node, source, visits.names))
                     out[-1].within = next((tools[up.key] for up in node.ancestors() if up.key in tools), None)
     for visit in visits.all:
-        out += [s for tool in visit.tools if (s := _of_tool(tool, visit, visits.names)) is not None]
+        out += [s for tool in visit.tools if (s := _of_tool(tool, visit, aim)) is not None]
     for visit in visits.all:
-        out += _of_answers(visit, visits.names)
+        out += _of_answers(visit, aim)
     out.sort(key=lambda s: (s.start, s.node.key, s.order, s.call_id, s.target))
     return _merge(_aimed(out, visits.names))
 
@@ -95,30 +96,56 @@ def _of_transfer(fact: Transfer, node: Node, source: AgentVisit, agents: names.D
     )  # fmt: skip
 
 
-def _of_tool(tool: Tool, visit: AgentVisit, agents: names.Directory) -> Signal | None:
+class _Aim:
+    """Whom a tool named like a handover names."""
+
+    def __init__(self, tree: Tree, agents: names.Directory, by_key: dict[str, list[AgentVisit]]) -> None:
+        self._tree, self.agents, self._by_key = tree, agents, by_key
+
+    def of(self, tool: str, source: AgentVisit, node: Node) -> str:
+        """The agent; of several that the name may spell, the other one that runs next. "" where the tool names none, or nobody can tell."""
+        spelled = self.agents.of_tool(tool)
+        if len(spelled) < 2:
+            return spelled[0] if spelled else ""
+        keys = [key for name in spelled if (key := names.agent_key(name)) != source.key]
+        following = [v for key in keys if (v := self._next(key, node)) is not None]
+        return min(following, key=lambda v: (v.start, v.first.key)).name if following else ""
+
+    def _next(self, key: str, node: Node) -> AgentVisit | None:
+        runs = self._by_key.get(key, [])
+        run = self._tree.run_of(node.span.trace_id)
+        first = bisect_left(runs, node.start, key=lambda v: v.start)
+        return next((v for v in runs[first : first + LOOK_BACK] if self._tree.run_of(v.trace_id) == run), None)
+
+
+def _of_tool(tool: Tool, visit: AgentVisit, aim: _Aim) -> Signal | None:
     fact = tool.fact
-    target = fact.target or ("" if fact.plain else names.target_in_tool_name(fact.name))
+    target = fact.target
     if not fact.certain:
-        if fact.plain or not target:
+        if fact.plain:
             return None
-        target = agents.find(target) or target
+        target = (aim.agents.find(target) or target) if target else aim.of(fact.name, visit, tool.node)
+        if not target:
+            return None
     return Signal(
         visit, tool.node, tool.start, tool.end, target, fact.mode, sure=fact.certain, failed=fact.failed,
         arguments=fact.arguments, result=fact.result, call_id=fact.call_id, call=fact.name, tool=tool,
     )  # fmt: skip
 
 
-def _of_answers(visit: AgentVisit, agents: names.Directory) -> list[Signal]:
+def _of_answers(visit: AgentVisit, aim: _Aim) -> list[Signal]:
     """Handing-over calls that a model asked for and no tool span shows."""
     out = []
     plain = {t.fact.call_id or t.fact.name for t in visit.tools} | {t.fact.name for t in visit.tools}
     said = answers(visit)
     for model, message in said:
         for order, call in enumerate(message.calls):
-            target = names.target_in_tool_name(call.name)
-            if not target or call.name in plain or (call.id and call.id in plain):
+            if call.name in plain or (call.id and call.id in plain):
                 continue
             node = model.node if model is not None else visit.first
+            target = aim.of(call.name, visit, node)
+            if not target:
+                continue
             end = node.end if model is not None else visit.end
             out.append(
                 Signal(
@@ -126,7 +153,7 @@ def _of_answers(visit: AgentVisit, agents: names.Directory) -> list[Signal]:
                     node,
                     node.start,
                     end,
-                    agents.find(target) or target,
+                    target,
                     arguments=call.arguments,
                     beside=_whole(said, model, message).text,
                     call_id=call.id,
@@ -232,7 +259,7 @@ def call_behind(signal: Signal) -> tuple[Message | None, Call | None]:
                     return _whole(said, model, message), call
                 continue
             by_name = signal.call and call.name == signal.call
-            by_target = bool(wanted) and names.Directory([wanted]).find(names.target_in_tool_name(call.name))
+            by_target = bool(wanted) and wanted in names.Directory([wanted]).of_tool(call.name)
             if by_name or by_target:
                 best = (_whole(said, model, message), call)
     if best[1] is None and said and signal.tool is None:

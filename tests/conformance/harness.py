@@ -45,6 +45,12 @@ def facts(name: str) -> tuple[SpanFacts, ...]:
     return tuple(span for batch in batches(name) for span in extract(batch).spans)
 
 
+def agents(name: str) -> list[str]:
+    """The agents of a capture, as its ground truth names them."""
+    expected: dict[str, list[str]] = json.loads((CAPTURES / name / "expected.json").read_bytes())
+    return expected["agents"]
+
+
 class _Trace(NamedTuple):
     trace_id: str
     refs: Sequence[str]

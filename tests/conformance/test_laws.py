@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from functools import cache
 
 import msgspec
 import pytest
@@ -14,7 +15,8 @@ from collector.otlp.model import Batch
 from collector.recovery import recover
 from orbitrelay import analyse, from_document
 from tests.conformance.damage import damaged
-from tests.conformance.harness import NAMES, batches, documents, edges, facts
+from tests.conformance.harness import NAMES, agents, batches, documents, edges, facts
+from tests.conformance.renaming import Renaming
 
 SHIFT_NS = 7 * 60 * 1_000_000_000
 
@@ -67,6 +69,44 @@ def test_dropping_any_one_plain_span_changes_no_edge(name: str) -> None:
     print(f"{name}: {len(droppable)} of {len(spans)} spans")
     for span in droppable[:: max(1, len(droppable) // 12)]:
         assert edges(s for s in spans if s is not span) == whole, span.name
+
+
+OTHER_NAMES = {
+    "one is the beginning of another": (
+        "Agent 1",
+        "Agent 10",
+        "Agent 100",
+        "Agent 1 Nord",
+        "Agent 1 Nord 2",
+        "Agent 2",
+    ),
+    "letters that slugs fold or lose": ("Zoë Ångström", "Éva", "Straße ß", "Łukasz Żółć", "Ñandú", "Øre"),
+    "no letter is left in a slug": ("客服", "审核员", "מתאם", "مدقق أول", "מהנדס ראשי", "🚀"),
+    "no names at all, and a sentence": (
+        "10",
+        "search",
+        "1",
+        "Handoff to human",
+        "transfer",
+        "the one who checks " * 20 + "it",
+    ),
+}
+
+
+@cache
+def whole(name: str) -> list[tuple[str, str, str, str]]:
+    """The edges of a capture as it is."""
+    return edges(facts(name))
+
+
+@pytest.mark.parametrize("kind", OTHER_NAMES)
+@pytest.mark.parametrize("name", NAMES)
+def test_what_agents_are_called_changes_no_edge(name: str, kind: str) -> None:
+    renaming = Renaming(dict(zip(agents(name), OTHER_NAMES[kind], strict=False)))
+    spans = [s for batch in renaming.batches(batches(name)) for s in extract(batch).spans]
+
+    named = [(renaming.text(source), renaming.text(target), mode) for _key, source, target, mode in whole(name)]
+    assert [edge[1:] for edge in edges(spans)] == named
 
 
 def clocks(name: str) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from collector.recovery.names import (
     is_placeholder,
     target_in_tool_name,
 )
+from tests.collector.spans import Trace, recovered, relays
 
 
 @pytest.mark.parametrize(
@@ -48,8 +49,7 @@ def test_clean_takes_the_runtime_id_off() -> None:
         ("hand_back_to_reviewer", "reviewer"),
         ("handoff_to_Disposition_S_d", "Disposition_S_d"),
         ("transfer_task_to_member", "member"),
-        ("transfer_to_agent", ""),
-        ("handoff_to_agent", ""),
+        ("transfer_to_agent_7", "agent_7"),
         ("write_patch", ""),
         ("complete_task", ""),
         ("translate_to_french", ""),
@@ -57,6 +57,33 @@ def test_clean_takes_the_runtime_id_off() -> None:
 )
 def test_target_in_a_tool_name(tool: str, target: str) -> None:
     assert target_in_tool_name(tool) == target
+
+
+@pytest.mark.parametrize(
+    ("tool", "spelled"),
+    [
+        ("transfer_to_agent_1", ("Agent 1",)),
+        ("transfer_to_agent_lager", ("Lager",)),
+        ("transfer_to_stra_e_9", ("Straße 9",)),
+        ("transfer_to_strasse_9", ("Straße 9",)),
+        ("transfer_to_gr__e", ("Größe", "Grüße")),
+        ("transfer_to___", ("客服", "審查")),
+        ("transfer_to____", ("审核员",)),
+        ("transfer_to_____", ()),
+        ("transfer_to_archive", ("archive",)),
+        ("transfer_to_agent", ()),
+        ("handoff_to_agent", ()),
+        ("write_patch", ()),
+    ],
+)
+def test_agents_that_a_handing_over_tool_may_name(tool: str, spelled: tuple[str, ...]) -> None:
+    agents = Directory(["Agent 1", "1", "Lager", "Straße 9", "Größe", "Grüße", "客服", "審查", "审核员"])
+
+    assert agents.of_tool(tool) == spelled
+
+
+def test_an_agent_with_a_default_name_of_others_is_named_by_a_tool() -> None:
+    assert Directory(["Agent"]).of_tool("transfer_to_agent") == ("Agent",)
 
 
 @pytest.mark.parametrize(
@@ -98,3 +125,47 @@ def test_defaults_of_producers_are_no_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["agent 007", "planner", "Agent Smith"])
 def test_names_given_by_people_are_names(name: str) -> None:
     assert not is_placeholder(name)
+
+
+@pytest.mark.parametrize(
+    ("scope", "default"),
+    [
+        ("strands.telemetry.tracer", "Strands Agents"),
+        ("pydantic-ai", "agent"),
+        ("gcp.vertex.agent", ""),
+    ],
+)
+def test_only_its_own_producers_default_is_no_name(scope: str, default: str) -> None:
+    t = Trace(scope)
+    root = t.span("w", 0, 90)
+    caller = t.agent("unknown", 1, 60, root)
+    t.chat(2, 3, caller)
+    t.chat(21, 22, t.agent("Agent", 20, 50, t.tool("ask", 10, 55, caller)))
+    if default:
+        t.agent(default, 65, 70, root)
+
+    assert [a["agent_id"] for a in recovered(t).document["agents"]] == ["unknown", "Agent"]
+
+
+def test_of_agents_that_a_slug_spells_alike_the_one_that_runs_next_is_asked() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    desk = t.agent("Pult", 1, 20, root)
+    t.tool("transfer_to_gr__e", 18, 19, desk, arguments={"x": 1})
+    small = t.agent("Größe", 25, 40, root)
+    t.tool("transfer_to_gr__e", 38, 39, small, arguments={"x": 2})
+    t.agent("Grüße", 45, 80, root)
+
+    assert relays(recovered(t)) == [
+        'Pult -> Größe transfer explicit 6 {"x": 1}',
+        'Größe -> Grüße transfer explicit 6 {"x": 2}',
+    ]
+
+
+def test_a_marked_transfer_without_a_target_names_no_agent_by_its_tools_name() -> None:
+    t = Trace("strands.telemetry.tracer")
+    swarm = t.span("invoke_swarm", 0, 90)
+    t.tool("handoff_to_agent", 18, 19, t.agent("Agent", 1, 20, swarm))
+    t.agent("Lager", 25, 80, swarm)
+
+    assert relays(recovered(t)) == ["Agent -> Lager transfer inferred 6 unrecorded"]
