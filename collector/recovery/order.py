@@ -11,7 +11,6 @@ from collector.facts import values
 from collector.recovery import names, words
 from collector.recovery.visit import LOOK_BACK, AgentVisit
 
-
 MOST_SOURCES = 32
 """Of more runs that all ended right before a run, order tells nothing: they ran beside it, not for it. It also keeps a crowd's cost linear."""
 
