@@ -54,7 +54,7 @@ def otelcol(otelcol_program: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def free_ports() -> Callable[[int], list[int]]:
     """Ports that nobody listens on now."""
 
