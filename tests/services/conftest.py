@@ -17,7 +17,9 @@ from tests.collector.service.conftest import serving_fixture
 
 __all__ = ["serving_fixture"]
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 Otelcol = Callable[[str, int], AbstractContextManager["Program"]]
+Jaeger = Callable[[], AbstractContextManager[tuple[str, str]]]
 
 
 class Program(NamedTuple):
@@ -30,8 +32,19 @@ class Program(NamedTuple):
 @pytest.fixture(scope="session")
 def otelcol_program() -> Path:
     """The OpenTelemetry Collector of manifest.yaml, built from its Go modules on the first run."""
-    built = subprocess.run([str(HERE / "otelcol" / "build.sh")], stdout=subprocess.PIPE, check=True, text=True)
-    return Path(built.stdout.strip())
+    return _built("otelcol")
+
+
+@pytest.fixture(scope="session")
+def jaeger_program() -> Path:
+    """Jaeger, built from its Go module on the first run."""
+    return _built("jaeger")
+
+
+@pytest.fixture(scope="session")
+def compose_program() -> Path:
+    """The reader of compose files that `docker compose` has, built from its Go module on the first run."""
+    return _built("compose")
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +68,37 @@ def otelcol(otelcol_program: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
+def jaeger(
+    jaeger_program: Path, free_ports: Callable[[int], list[int]], tmp_path_factory: pytest.TempPathFactory
+) -> Jaeger:
+    """`with jaeger() as (otlp, api):` runs one with the example's configuration, on free ports, until the block ends."""
+
+    @contextlib.contextmanager
+    def run() -> Iterator[tuple[str, str]]:
+        folder = tmp_path_factory.mktemp("jaeger")
+        otlp, api, grpc, health = free_ports(4)
+        command = [jaeger_program, f"--config={ROOT / 'examples' / 'jaeger' / 'jaeger.yaml'}"]
+        for name, port in (
+            ("receivers.otlp.protocols.grpc", otlp),
+            ("extensions.jaeger_query.http", api),
+            ("extensions.jaeger_query.grpc", grpc),
+            ("extensions.healthcheckv2.http", health),
+        ):
+            command.append(f"--set={name}.endpoint=127.0.0.1:{port}")
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+            try:
+                for port in (otlp, api, health):
+                    _listening(port, process, folder / "log")
+                yield f"http://127.0.0.1:{otlp}", f"http://127.0.0.1:{api}"
+            finally:
+                process.terminate()
+                process.wait(20)
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def free_ports() -> Callable[[int], list[int]]:
     """Ports that nobody listens on now."""
 
@@ -66,6 +110,11 @@ def free_ports() -> Callable[[int], list[int]]:
             return [sock.getsockname()[1] for sock in sockets]
 
     return find
+
+
+def _built(name: str) -> Path:
+    built = subprocess.run([str(HERE / name / "build.sh")], stdout=subprocess.PIPE, check=True, text=True)
+    return Path(built.stdout.strip())
 
 
 def _listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
