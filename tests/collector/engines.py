@@ -71,6 +71,16 @@ class Bench:
         """Let the engine take all that was accepted."""
         await self.until(lambda: self.engine.stats().queue_requests == 0)
 
+    async def settled(self) -> None:
+        """Let the engine take, close, report and store all that it has."""
+        await self.until(
+            lambda: (
+                self.engine.stats().queue_requests == 0
+                and self.engine.stats().open_sessions == 0
+                and self.engine._intake.idle
+            )
+        )
+
     async def reports(self, count: int) -> list[Report]:
         """Wait for that many reports in all; return the last of each session, by name."""
         await self.until(lambda: self.store.stats().reports >= count)

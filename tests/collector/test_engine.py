@@ -52,7 +52,7 @@ def test_case_11_gives_one_report_whether_in_one_burst_or_with_idle_times_betwee
                 bench.clock.forward(wait_s)
                 await bench.taken()
             bench.clock.forward(301)
-            await bench.until(lambda: bench.engine.stats().open_sessions == 0 and bench.store.stats().due == 0)
+            await bench.settled()
             (row,) = bench.store.sessions().rows
             report = bench.store.report(row.session_id)
             assert report is not None
@@ -95,8 +95,7 @@ def test_the_same_key_after_the_reopen_window_is_a_new_session(tmp_path: Path) -
                 await bench.send(ROOT, LEAF)
                 await bench.taken()
                 bench.clock.forward(16)
-                await bench.until(lambda: bench.engine.stats().open_sessions == 0)
-                await bench.until(lambda: bench.store.stats().due == 0 and bench.store.stats().reports > 0)
+                await bench.settled()
                 bench.clock.forward(86_401)
             first, second = await bench.reports(2)
             assert (first.name, second.name) == ("s-0", "s-0~2")
