@@ -32,9 +32,15 @@ class Sandbox:
         self.folder = folder
         (folder / "examples").mkdir()
         shutil.copy(ROOT / "examples" / "incident_triage.json", folder / "examples")
+        shutil.copytree(ROOT / "collector" / "demo", folder / "collector" / "demo")
         commands = folder / ".bin"
         commands.mkdir()
-        for name, call in (("orbitrelay", "-m orbitrelay"), ("python", ""), ("python3", "")):
+        for name, call in (
+            ("orbitrelay", "-m orbitrelay"),
+            ("orbitrelay-collector", "-m collector"),
+            ("python", ""),
+            ("python3", ""),
+        ):
             self._command(name, f'"{sys.executable}" {call} "$@"')
         self.environment = {
             **os.environ,
@@ -52,7 +58,9 @@ class Sandbox:
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, self.folder)
         for package in ("orbitrelay", "collector"):
-            shutil.copytree(ROOT / package, self.folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / package, self.folder / package, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+            )
         pip = f'"{sys.executable}" -m pip --isolated --quiet'
         self._command(
             "pip",
@@ -88,7 +96,7 @@ class Sandbox:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=60,
+            timeout=240,
         )
         parts = done.stdout.split(MARK)
         outputs, statuses = parts[:-1:2], parts[1::2]
@@ -182,6 +190,7 @@ def stands_in(part: Any, whole: Any) -> bool:
     return any(stands_in(part, inner) for inner in parts)
 
 
+@pytest.mark.timeout(300)  # it builds a wheel, and a machine may be slow
 @pytest.mark.parametrize("page", [page for page in pages() if page not in HELD_ELSEWHERE])
 def test_the_blocks_of_a_page_do_what_they_show(page: str, tmp_path: Path) -> None:
     (tmp_path / "page").mkdir()

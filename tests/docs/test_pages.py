@@ -9,6 +9,7 @@ from dataclasses import fields
 import pytest
 
 import orbitrelay
+from collector import semconv
 from orbitrelay import bottleneck, dossier, model, scoring, text
 from orbitrelay.analysis import bottlenecks_document, score_document
 from tests.docs.pages import ROOT, headings, links, pages, read
@@ -153,3 +154,21 @@ def test_the_performance_table_of_the_readme_is_the_one_that_was_measured() -> N
 def _scored() -> tuple[orbitrelay.HandoffTrace, orbitrelay.ScoreReport]:
     analysis = orbitrelay.analyse(orbitrelay.load(FIXTURE))
     return analysis.trace, analysis.scores
+
+
+def test_the_readme_has_every_instrument_and_event_of_the_one_table() -> None:
+    def names(attributes: tuple[str, ...]) -> str:
+        return ", ".join(f"`{name}`" for name in attributes) or "–"
+
+    rows = [
+        f"| `{each.name}` | {each.kind}, {each.unit} | {names(each.attributes)} | {each.brief} |"
+        for each in semconv.INSTRUMENTS.values()
+        if each not in semconv.HEALTH_INSTRUMENTS.values()
+    ]
+    rows += [
+        f"| `{each.name}` | {each.carrier} | {names(each.attributes)} | {each.brief} |"
+        for each in semconv.EVENTS.values()
+    ]
+    tables = read("README.md").split("### What it emits")[1].split("\n### ")[0]
+    found = [line for line in tables.splitlines() if line.startswith("| `") and "collector.*" not in line]
+    assert found == rows

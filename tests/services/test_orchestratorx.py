@@ -110,7 +110,7 @@ def reviews(serving: Serving, tmp_path_factory: pytest.TempPathFactory) -> Itera
         )
         run(
             "python",
-            str(HERE / "troubled_review.py"),
+            str(HERE / "programs" / "troubled_review.py"),
             str(folder / "trails" / "troubled.trace.json"),
             OTEL_EXPORTER_OTLP_ENDPOINT=endpoint,
         )
