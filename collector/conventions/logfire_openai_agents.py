@@ -2,7 +2,8 @@
 
 Span names are message templates, so the template attribute tells what a span is; keys have no prefix: `name` is the agent on `Agent run`,
 the tool on `Function`, the workflow on the root. A handoff is a span of its own with `from_agent` and `to_agent`. Model spans hold the
-conversation in `events` (the answer is what follows the last message heard), and the Responses API's answer in `response`.
+conversation in `events` (the answer is what follows the last message heard), and the Responses API's answer in `response`; of Chat Completions
+in `input` and `output`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
 from collector.facts import Content, Fact, Message, ModelCall, ToolCall, Transfer, Visit
 from collector.otlp.model import STATUS_ERROR, Attributes, Span
+
+_CHAT = "chat completion"
 
 
 def _facts(span: Span) -> Iterator[Fact]:
@@ -32,7 +35,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             failed=span.status_code == STATUS_ERROR,
             plain=True,
         )
-    elif a.get("gen_ai.operation.name") == "chat" or "events" in a or "response" in a:
+    elif kind.casefold().startswith(_CHAT) or a.get("gen_ai.operation.name") == "chat" or "events" in a or "response" in a:
         heard, said = _conversation(a)
         yield ModelCall(model=reading.model(a), usage=reading.usage(a), heard=heard, said=said)
 
@@ -46,10 +49,11 @@ def _given(attributes: Attributes, key: str) -> Content | None:
 def _conversation(attributes: Attributes) -> tuple[tuple[Message, ...] | None, tuple[Message, ...] | None]:
     events = reading.loads(attributes.get("events"))
     response = reading.mapping(attributes.get("response"))
-    said = reading.messages(response["output"]) if isinstance(response.get("output"), list) else None
+    answered = response.get("output", reading.loads(attributes.get("output")))
+    said = reading.messages(answered) if isinstance(answered, list) else None
     if not isinstance(events, list):
-        heard = reading.messages(attributes["raw_input"]) if _given(attributes, "raw_input") is not None else None
-        return heard, said
+        given = _given(attributes, "raw_input") or _given(attributes, "input")
+        return (reading.messages(given.value) if given is not None else None), said
     heard_events, answer = list(events), []
     while heard_events and _speaks(heard_events[-1]):
         answer.append(heard_events.pop())

@@ -16,7 +16,6 @@ from collector.otlp.model import STATUS_ERROR, Span
 _AGENT = ("agent run", "invoke_agent")
 _TOOL = ("running tool", "execute_tool")
 _UNNAMED = "agent"
-_OUTPUT = ("running output function",)
 
 
 def _facts(span: Span) -> Iterator[Fact]:
@@ -27,7 +26,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     if operation == "invoke_agent" or ("agent_name" in a and span.name.endswith(_AGENT[0])):
         yield _visit(span)
     elif operation == "execute_tool" or span.name.startswith(_TOOL):
-        if not span.name.startswith(_OUTPUT) and span.name != "running tools":
+        if span.name != "running tools":
             yield _tool(span)
     elif operation == "chat" or span.name.startswith("chat "):
         yield genai.model_call(span)

@@ -7,7 +7,8 @@ Rules:
   id, a conversation id seen only below the root, else the trace;
 - tenant and environment scope every key but the trace's; the weak kinds are scoped by service, too, because their
   values are unique to one application at best;
-- an id that was quoted as a JSON string is unquoted; an empty one is no id.
+- an id that was quoted as a JSON string is unquoted; an empty one is no id, nor is what a program writes for no value or a filter in place of
+  one (Logfire scrubs `session.id` unless told otherwise): it would join all sessions that lack theirs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
+
+from collector.facts.values import is_redacted
 
 SESSION: Final = "session"
 CONVERSATION: Final = "conversation"
@@ -132,7 +135,7 @@ def claims(
 
 
 def unquote(value: Any) -> str:
-    """Return an id as text: JSON quotes undone (also twice), other scalars as JSON writes them, "" for no id."""
+    """Return an id as text: JSON quotes undone (also twice), other scalars as JSON writes them, "" for no id or a stand-in for one."""
     if not isinstance(value, str):
         if value is None or isinstance(value, (bool, float, bytes, list, dict)):
             return ""
@@ -145,7 +148,12 @@ def unquote(value: Any) -> str:
             text = msgspec.json.decode(text, type=str).strip()
         except (msgspec.DecodeError, UnicodeError):
             break
-    return text
+    stand_in = text.casefold() in _NO_ID or set(text) <= _MASK or is_redacted(text)
+    return "" if stand_in else text
+
+
+_NO_ID: Final = frozenset({"none", "null", "nil", "undefined", "nan", "n/a"})
+_MASK: Final = frozenset("*#-")
 
 
 def _first(values: Mapping[str, Any], kind: Kind) -> str:

@@ -107,3 +107,29 @@ def test_a_span_that_only_marks_a_start_is_nothing() -> None:
     t.span("Agent run: {name!r}", 1, 1, a, attributes=named)
 
     assert len(recovered(t).document["turns"]) == 1
+
+
+def test_chat_completions_stand_in_input_and_output() -> None:
+    t = Trace(SCOPE)
+    root = templated(t, "OpenAI Agents trace: {name}", 0, 99, None, name="Reise")
+    a = agent(t, "Büro", 1, 20, root)
+    asked = {"role": "assistant", "content": "bitte", "tool_calls": [call("weiter", {"hotel": 0})]}
+    named = {"input": json.dumps([{"role": "user", "content": "Bitte buchen"}]), "output": json.dumps([asked])}
+    templated(t, "Chat completion with {gen_ai.request.model!r}", 2, 4, a, **named)
+    handoff(t, "Büro", "Hotel-Agent 2", 10, a)
+    agent(t, "Hotel-Agent 2", 22, 60, root)
+
+    result = recovered(t)
+    assert relays(result) == ['Büro -> Hotel-Agent 2 transfer explicit 11 {"hotel": 0}']
+    assert result.document["turns"][0]["text"] == "bitte"
+
+
+def test_chat_completions_with_content_off_are_not_recorded() -> None:
+    t = Trace(SCOPE)
+    root = templated(t, "OpenAI Agents trace: {name}", 0, 99, None, name="Reise")
+    a = agent(t, "Büro", 1, 20, root)
+    templated(t, "Chat completion with {gen_ai.request.model!r}", 2, 4, a, input="null", output="null")
+    handoff(t, "Büro", "Hotel-Agent 2", 10, a)
+    agent(t, "Hotel-Agent 2", 22, 60, root)
+
+    assert relays(recovered(t)) == ["Büro -> Hotel-Agent 2 transfer explicit 11 unrecorded"]

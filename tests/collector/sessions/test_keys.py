@@ -78,6 +78,13 @@ def test_tenant_and_environment_scope_every_key_and_service_the_weak_ones() -> N
         (None, ""),
         (True, ""),
         (["a"], ""),
+        ("[Scrubbed due to 'session']", ""),
+        ("__REDACTED__", ""),
+        ("********", ""),
+        ("None", ""),
+        ('"null"', ""),
+        ("undefined", ""),
+        ("none-7", "none-7"),
     ],
 )
 def test_ids_are_unquoted(value: Any, text: str) -> None:
@@ -86,6 +93,10 @@ def test_ids_are_unquoted(value: Any, text: str) -> None:
 
 def test_an_empty_id_is_no_id() -> None:
     assert order({"session.id": '""', "thread": "t"}) == [("thread", "t")]
+
+
+def test_what_a_filter_wrote_in_place_of_ids_joins_no_sessions() -> None:
+    assert order({"session.id": "[Scrubbed due to 'session']", "thread": "t"}) == [("thread", "t")]
 
 
 def test_an_id_is_the_same_everywhere_and_numbered_from_the_second_generation_on() -> None:
