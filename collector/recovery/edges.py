@@ -10,7 +10,7 @@ Every step is a sweep over sorted lists: linear in visits and signals, but for t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from collector.facts import Content, Mode
@@ -101,10 +101,22 @@ class Edges:
         by_source: dict[int, list[Signal]] = {}
         for signal in self.signals:
             by_source.setdefault(id(signal.source), []).append(signal)
+        beside: dict[tuple[int, int], list[Signal]] = {}
+        for signal in self.signals:
+            if signal.source.parent is not None and signal.mode in ("", "transfer") and not signal.failed:
+                beside.setdefault(_place(signal.source), []).append(signal)
+        led = {id(member): visit for visit in self.visits.all for member in visit.team if member is not visit}
         for visit in self.visits.all:
             parent = visit.parent
             if parent is None:
                 continue
+            handed = self._handed_on(beside.get(_place(visit), ()), visit)
+            if handed is not None:  # within one call the callee gave control to another
+                self._take_up(handed, visit)
+                continue
+            lead = led.get(id(visit))
+            if visit.via is not None and lead is not None and _place(lead) == _place(visit) and visit.start >= lead.end:
+                continue  # a later step of the group that was called: its order tells where it comes from
             found = by_tool.get(id(visit.via)) if visit.via is not None else None
             for up in visit.first.ancestors():
                 if self.visits.owner[up.key] is not parent and up.key not in by_node:
@@ -129,6 +141,15 @@ class Edges:
             mode: Mode = (found.mode if found is not None else "") or "delegate"
             named = found is not None and bool(found.target)
             self._add(Edge(parent, visit, mode, "explicit" if named else "structural", found, visit.via))
+
+    def _handed_on(self, signals: Sequence[Signal], visit: AgentVisit) -> Signal | None:
+        """The latest open request for this run by one beside it, below the same run and in the same call of a tool."""
+        for signal in reversed(signals[-LOOK_BACK:]):
+            if signal.taken_by or signal.source is visit or signal.start > visit.start:
+                continue
+            if self._is(visit, signal.target) or (not signal.target and signal.sure and visit.via is not None):
+                return signal if signal.sure or visit.via is not None else None
+        return None
 
     def _signalled(self) -> None:
         """Each visit takes up the latest open request for its agent; a request that names nobody goes to whoever runs next."""
@@ -285,13 +306,13 @@ class Edges:
 
     def _by_order(self) -> None:
         """Visits side by side in one trace: each comes from those before it."""
-        groups: dict[tuple[str, int], list[AgentVisit]] = {}
+        groups: dict[tuple[str, int, int], list[AgentVisit]] = {}
         called = {id(e.target) for e in self.all if e.mode == "delegate"}
         for visit in self.visits.all:
-            if id(visit) not in called and not visit.adrift:
+            if (id(visit) not in called or visit.via is not None) and not visit.adrift:
                 team = any(f.team for f in visit.facts)
                 scope = self.tree.run_of(visit.trace_id) if team else visit.trace_id
-                groups.setdefault((scope, id(visit.parent)), []).append(visit)
+                groups.setdefault((scope, *_place(visit)), []).append(visit)
         for group in groups.values():
             order = Order(group)
             for visit in group:
@@ -351,7 +372,7 @@ class Edges:
             target, via = edge.target, edge.via
             assert target is not None
             said = stated.pop(id(target), None)
-            last = edge.back or target
+            last = edge.back or self._last_of(target)
             ended = any(n.span.end_ns for n in last.nodes) and not (via is not None and via.fact.failed)
             if said is None and not ended:
                 continue
@@ -362,6 +383,18 @@ class Edges:
             back = self._before_named(said.target, said.source)
             if back is not None and not said.failed:
                 self.all.append(Edge(said.source, back, "return", said.evidence, said, answer=said.arguments))
+
+    def _last_of(self, called: AgentVisit) -> AgentVisit:
+        """Who has the last word in a call: of the runs in it that control went on to, the one that ended last."""
+        last, seen, waiting = called, {id(called)}, [called]
+        while waiting:
+            for edge in self.outgoing.get(id(waiting.pop()), ()):
+                on = edge.target
+                if on is not None and edge.mode == "transfer" and _place(on) == _place(called) and id(on) not in seen:
+                    seen.add(id(on))
+                    waiting.append(on)
+                    last = max(last, on, key=lambda v: v.end)
+        return last
 
     def _dropped(self) -> None:
         """Requests that nobody took up."""
@@ -384,3 +417,8 @@ class Edges:
         acts = self._acts.get(key, [])
         later = acts[bisect_right(acts, signal.start, key=lambda a: a[0]) :]
         return any(k != signal.node.key for start, k in later if until is None or start < until)
+
+
+def _place(visit: AgentVisit) -> tuple[int, int]:
+    """Where a run stands: below which run, and in which call of that run's."""
+    return id(visit.parent), id(visit.via)

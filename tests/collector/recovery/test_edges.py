@@ -313,3 +313,63 @@ def test_a_crowd_that_ran_at_once_is_no_fan_in() -> None:
     t.agent("last", 500, 600, root)
 
     assert relays(recovered(t)) == []
+
+
+def test_who_was_called_by_a_tool_may_hand_over_within_the_call_and_the_last_one_answers() -> None:
+    t = Trace()
+    desk = t.agent("desk", 0, 90)
+    call = t.tool("check", 10, 60, desk, arguments={"case": 7}, result="done")
+    checker = t.agent("checker", 12, 30, call)
+    t.tool("transfer_to_lab", 28, 29, checker, arguments={"sample": "P"})
+    t.agent("lab", 32, 58, call)
+
+    assert relays(recovered(t)) == [
+        'desk -> checker delegate structural 2 {"case": 7}',
+        'checker -> lab transfer explicit 3 {"sample": "P"}',
+        'lab -> desk return structural 2 {"message": "done"}',
+    ]
+
+
+def test_a_transfer_that_names_nobody_within_a_call_goes_to_who_runs_next_in_that_call() -> None:
+    t = Trace("strands.telemetry.tracer")
+    desk = t.agent("desk", 0, 90)
+    one, other = t.tool("one", 10, 60, desk), t.tool("other", 10, 61, desk)
+    t.tool("handoff_to_agent", 28, 29, t.agent("a1", 12, 30, one))
+    t.tool("handoff_to_agent", 29, 30, t.agent("a2", 13, 31, other))
+    t.agent("b2", 32, 58, other)
+    t.agent("b1", 33, 59, one)
+
+    assert [r.split(" structural")[0].split(" inferred")[0] for r in relays(recovered(t))] == [
+        "desk -> a1 delegate",
+        "desk -> a2 delegate",
+        "a2 -> b2 transfer",
+        "a1 -> b1 transfer",
+        "b2 -> desk return",
+        "b1 -> desk return",
+    ]
+
+
+def adk_workflow_in_a_tool(second_starts: float) -> Trace:
+    t = Trace("gcp.vertex.agent")
+    desk = t.agent("desk", 0, 90)
+    flow = t.agent("flow", 11, 59, t.tool("flow", 10, 60, desk, arguments={"request": "go on"}, result="end"))
+    t.chat(14, 15, t.agent("draft", 12, 30, flow), said="first words of the draft")
+    t.chat(40, 41, t.agent("check", second_starts, 58, flow), said="end")
+    return t
+
+
+def test_steps_of_a_workflow_that_is_called_by_a_tool_come_from_each_other() -> None:
+    assert relays(recovered(adk_workflow_in_a_tool(32))) == [
+        'desk -> draft delegate structural 2 {"message": "go on"}',
+        'draft -> check transfer inferred 2 {"message": "first words of the draft"}',
+        'check -> desk return structural 2 {"message": "end"}',
+    ]
+
+
+def test_steps_of_a_workflow_that_run_side_by_side_in_a_call_were_all_called() -> None:
+    assert [r.split(" structural")[0] for r in relays(recovered(adk_workflow_in_a_tool(13)))] == [
+        "desk -> draft delegate",
+        "desk -> check delegate",
+        "draft -> desk return",
+        "check -> desk return",
+    ]
