@@ -60,7 +60,7 @@ test-orchestratorx: $(ORCHX)/.installed-dev  ## lint, types and tests of example
 	cd examples/orchestratorx && $(ORCHX_BIN)/mypy
 	cd examples/orchestratorx && $(ORCHX_BIN)/python -m pytest -q
 
-test-services: $(STAMP) $(ORCHX)/.installed  ## tests with a real OpenTelemetry Collector (needs go), a real Prometheus and OrchestratorX
+test-services: $(STAMP) $(ORCHX)/.installed  ## tests with a real OpenTelemetry Collector and Jaeger (built once; needs go), Prometheus and OrchestratorX
 	$(BIN)/python -m pytest -q -m services
 
 bench: $(STAMP)  ## measure the analysis, and write the table of the README

@@ -174,7 +174,9 @@ BOTTLENECK_SUBJECT = _attribute(
     "orbitrelay.bottleneck.subject", "string", "The agent or pair at fault.", "rsr-1 -> eng-1"
 )
 BOTTLENECK_SEVERITY = _attribute("orbitrelay.bottleneck.severity", "double", "Severity in (0, 1].", "0.5")
-BOTTLENECK_MEASURED = _attribute("orbitrelay.bottleneck.measured", "double", "What was measured.", "950")
+BOTTLENECK_MEASURED = _attribute(
+    "orbitrelay.bottleneck.measured", "double", "What was measured: milliseconds, or a count.", "950"
+)
 BOTTLENECK_THRESHOLD = _attribute("orbitrelay.bottleneck.threshold", "double", "What it was held against.", "547.016")
 
 SIGNAL = _attribute("orbitrelay.signal", "string", "Signal of the request.", "traces, logs, metrics")

@@ -20,7 +20,7 @@ import yaml
 
 from collector.cli import main
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(1800)]  # the first run builds Jaeger
 Serving = Callable[..., AbstractContextManager[Any]]
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "examples" / "compose"
