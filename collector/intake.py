@@ -108,6 +108,7 @@ class Intake:
         self._resend = False
         self.pending = 0  # spans since the last checkpoint
         self.pending_bytes = 0  # of their facts
+        self._sent_bytes = 0  # of those in the checkpoint on its way
 
     # -- taking --------------------------------------------------------------------------------------------------------
 
@@ -191,6 +192,11 @@ class Intake:
         return bool(self._closed or self._reports)
 
     @property
+    def unstored_bytes(self) -> int:
+        """Size of the facts that are in memory because the store does not hold them yet."""
+        return self.pending_bytes + self._sent_bytes
+
+    @property
     def storing(self) -> bool:
         """Whether a checkpoint is on its way, or failed and is to be sent again."""
         return self._sent is not None
@@ -207,6 +213,7 @@ class Intake:
             )
             self._sent_closed, self._closed = self._closed, []
             self._reports, self._outbox = [], []
+            self._sent_bytes = self.pending_bytes
             self.pending = self.pending_bytes = 0
         elif not self._resend:
             raise RuntimeError("a checkpoint is on its way")
@@ -219,6 +226,7 @@ class Intake:
         if sent is None:
             raise RuntimeError("no checkpoint is on its way")
         self._sent = None
+        self._sent_bytes = 0
         self.assembler.stored()
         self._jobs.extend(CloseJob(closed, stored.chunk, self.terms, self._store) for closed in self._sent_closed)
         self._sent_closed = []
