@@ -366,6 +366,7 @@ class Collector:
                 return False
             await core.engine.reload(terms, make_rules(options), make_housekeeping(options))
             admission.redactor = redactor
+            await core.sender.unpark()
             configure(options.log.level, options.log.format)
             self._options = options
             if self._watch is not None:
@@ -410,8 +411,9 @@ def _pass_on(core: Core) -> PassOn:
             entry = metrics_entry(body, encoding, f"received/{uuid.uuid4()}")
         except ValueError as error:
             raise RefusedError(Answer.MALFORMED, f"expected an OTLP metrics request, found {error}") from error
-        await asyncio.to_thread(core.store.outbox_put, [entry])
-        core.sender.wake()
+        if entry.payload:  # else it was our own, sent back to us
+            await asyncio.to_thread(core.store.outbox_put, [entry])
+            core.sender.wake()
 
     return pass_on
 

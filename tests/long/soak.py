@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -179,9 +180,7 @@ def run(load: str, seconds: float, every: float) -> int:
     """Run one load; 0 if nothing grew."""
     receiver = Receiver()
     with tempfile.TemporaryDirectory() as folder, grpc_receiver(receiver) as port:
-        downstream = {
-            f"export.{signal}.endpoint": f"http://127.0.0.1:{port}" for signal in ("traces", "logs", "metrics")
-        }
+        downstream = {f"export.{name}.endpoint": f"http://127.0.0.1:{port}" for name in ("traces", "logs", "metrics")}
         with serving(Path(folder), OPTIONS | downstream) as process:
             process.said("ready", 120)
             senders = Senders(process)
@@ -193,7 +192,10 @@ def run(load: str, seconds: float, every: float) -> int:
                     samples.append(sample(process, receiver, senders, started))
                     print(f"{load}: " + " ".join(f"{value:9.0f}" for value in samples[-1]), flush=True)
             senders.close()
-            stopped = process.stop()
+            stopping = time.monotonic()
+            process.signal(signal.SIGTERM)
+            stopped = process.wait(120)
+            print(f"{load}: stopped in {time.monotonic() - stopping:.1f} s")
     faults = grown(samples)
     print("; ".join(faults) or "nothing grew", f"(exit code {stopped}, {senders.sent} requests)")
     return 1 if faults or stopped else 0
