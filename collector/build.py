@@ -21,14 +21,14 @@ from collector.config.options import Options
 from collector.contracts import ContractBook, ContractError
 from collector.contracts import load as load_contracts
 from collector.emit.downstream import Sink, make_sink
-from collector.emit.files import Folder, write_whole
+from collector.emit.files import FILES, Folder, write_whole
 from collector.emit.forward import make_forwarder
 from collector.emit.health import Health
 from collector.emit.otlp_metrics import MetricsPush
 from collector.emit.outbox import FolderSink, OutboxSender, Policy
-from collector.emit.planner import FILES, LOGS, METRICS, TRACES, Outlets, SessionEmitter
+from collector.emit.planner import LOGS, METRICS, TRACES, Outlets, SessionEmitter
 from collector.emit.snapshot import Snapshots
-from collector.engine import Durability, Engine, Housekeeping, Limits
+from collector.engine import SPAN_BYTES, TRACE_BYTES, Durability, Engine, Housekeeping, Limits
 from collector.journal import Journal
 from collector.listen.errors import StartError
 from collector.otlp import values
@@ -51,7 +51,6 @@ class Core(NamedTuple):
     sender: OutboxSender
     snapshots: Snapshots
     push: MetricsPush | None
-    dossiers: Path
 
 
 def build_core(options: Options, folder: Path, terms: Terms) -> Core:
@@ -69,17 +68,17 @@ def build_core(options: Options, folder: Path, terms: Terms) -> Core:
         clock_ns=clock.now_ns,
         chance=random.Random(),  # noqa: S311  # spreads retries, keeps no secret
     )
-    outlets = Outlets(review=TRACES in sinks, evaluation=LOGS in sinks, files=FILES in sinks)
+    outlets = Outlets(review=TRACES in sinks, evaluation=LOGS in sinks, files=options.files.enabled)
     forwarder = make_forwarder(options.traces.forward, sinks, health)
     disk = options.journal.mode == "disk"
     engine = Engine(
         store=store,
         journal=Journal(folder / "journal", segment_size=options.journal.segment_size) if disk else None,
-        rules=_rules(options),
+        rules=make_rules(options),
         terms=terms,
         limits=_limits(options),
         durability=Durability(options.journal.fsync, options.journal.fsync_interval, options.journal.group_delay),
-        housekeeping=Housekeeping(max_age_ns=seconds(options.retention.age), max_bytes=options.retention.size),
+        housekeeping=make_housekeeping(options),
         emitter=SessionEmitter(outlets, pipeline.dossier, version()),
         forwarder=forwarder,
         clock=clock,
@@ -101,7 +100,7 @@ def build_core(options: Options, folder: Path, terms: Terms) -> Core:
     if options.export.metrics.endpoint:
         push = MetricsPush(snapshots.take, options.export.metrics, options.export.metrics_interval)
     _observe(health, engine, store)
-    return Core(clock, health, store, engine, sender, snapshots, push, dossiers)
+    return Core(clock, health, store, engine, sender, snapshots, push)
 
 
 def make_terms(options: Options, folder: Path) -> Terms:
@@ -144,18 +143,31 @@ def _sinks(options: Options, store: Store, dossiers: Path) -> Mapping[str, Sink]
             raise StartError(
                 f"cannot write to {str(dossiers)!r} (files.dir): {(error.strerror or str(error)).lower()}"
             ) from error
-        sinks[FILES] = FolderSink(Folder(dossiers, store.claim_name))
+    # Also where none are written any more: those of before must go with their sessions.
+    sinks[FILES] = FolderSink(Folder(dossiers, store.claim_name))
     return sinks
 
 
-def _rules(options: Options) -> Rules:
+def make_housekeeping(options: Options) -> Housekeeping:
+    """What is kept how long."""
+    return Housekeeping(max_age_ns=seconds(options.retention.age), max_bytes=options.retention.size)
+
+
+def make_rules(options: Options) -> Rules:
+    """When sessions close, and how much of them is held.
+
+    What is quiet leaves memory by half of `limits.memory`: a bound that only sessions which close could get below would
+    refuse for ever where closed ones had filled it.
+    """
     sessions = options.sessions
+    resident = options.limits.memory // 2 // (SPAN_BYTES + TRACE_BYTES)
     return Rules(
         grace_ns=seconds(sessions.grace),
         idle_ns=seconds(sessions.idle),
         max_age_ns=seconds(sessions.max_age),
         reopen_window_ns=seconds(sessions.reopen_window),
         session_spans=options.limits.session_spans,
+        resident_spans=min(Rules().resident_spans, resident) if resident else Rules().resident_spans,
     )
 
 

@@ -29,9 +29,11 @@ from collector.clock import SteadyClock, seconds
 from collector.intake import CloseJob, Intake, Taken
 from collector.journal import Damage, FsyncPolicy, GroupCommit, Journal, JournalError, UnknownVersionError
 from collector.otlp import values as otlp_values
+from collector.otlp.heads import Heads
 from collector.pipeline import Terms
 from collector.report import Emitter, Encoding, Forwarder, Position, Record, Report, Signal
 from collector.sessions.assembler import Rules
+from collector.sessions.sightings import scoped
 from collector.store import Deleted, Store, Stored
 
 log = logging.getLogger(__name__)
@@ -41,7 +43,7 @@ Reason = Literal["queue", "memory", "sessions", "disk", "stopping"]
 _RETRY_AFTER_S: Final[dict[str, float]] = {"queue": 1.0, "memory": 5.0, "sessions": 10.0, "disk": 10.0, "stopping": 5.0}
 
 # Measured sizes of what the assembler holds in memory, in bytes, rounded up.
-_SPAN_BYTES, _TRACE_BYTES, _SESSION_BYTES = 220, 2200, 2600
+SPAN_BYTES, TRACE_BYTES, SESSION_BYTES = 220, 2200, 2600
 
 
 class Overloaded(Exception):  # noqa: N818 - a state, and the protocols' word for it
@@ -56,12 +58,16 @@ class Overloaded(Exception):  # noqa: N818 - a state, and the protocols' word fo
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """One request that passed admission. `body` is uncompressed; `tenant` is of the connection, "" for none."""
+    """One request that passed admission. `body` is uncompressed; `tenant` is of the connection, "" for none.
+
+    `heads` None: not read, so that all of it may be of sessions that are not open yet.
+    """
 
     signal: Signal
     encoding: Encoding
     body: bytes
     tenant: str = ""
+    heads: Heads | None = None
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -237,7 +243,7 @@ class Engine:
 
     async def accept(self, request: Accepted) -> None:
         """Keep a request; returns when it is as durable as promised. Raises Overloaded."""
-        if (trouble := self.trouble()) is not None:
+        if (trouble := self.trouble(request)) is not None:
             self._refused[trouble.reason] = self._refused.get(trouble.reason, 0) + 1
             raise trouble
         size = len(request.body)
@@ -256,8 +262,8 @@ class Engine:
             raise Overloaded("stopping") from None
         await waiting
 
-    def trouble(self) -> Overloaded | None:
-        """Return why a request would be refused now; None if it would not."""
+    def trouble(self, request: Accepted | None = None) -> Overloaded | None:
+        """Return why a request, or any that opens a session, would be refused now; None if it would not."""
         limits = self._limits
         if not self._accepting:
             return Overloaded("stopping")
@@ -268,13 +274,24 @@ class Engine:
             return Overloaded("queue", f"{size} bytes wait to be decoded")
         if limits.memory and self._memory() >= limits.memory:
             return Overloaded("memory", f"open sessions hold {self._memory()} bytes; see limits.memory")
-        if limits.open_sessions and self._intake.assembler.open_sessions >= limits.open_sessions:
+        if (
+            limits.open_sessions
+            and self._intake.assembler.open_sessions >= limits.open_sessions
+            and not self._continues(request)
+        ):
             return Overloaded("sessions", f"{limits.open_sessions} sessions are open; see limits.open_sessions")
         if self._store_failing:
             return Overloaded("disk", "the store cannot be written")
         if self._commit is not None and self._commit.full:
             return Overloaded("disk", "the journal is at its bound, or the disk at its reserve")
         return None
+
+    def _continues(self, request: Accepted | None) -> bool:
+        """Whether all of a request is of sessions that are open: at their bound they must still be able to end."""
+        if request is None or request.heads is None:
+            return False
+        known = {head.trace_id for head in request.heads if head.trace_id}
+        return all(self._intake.assembler.is_open(scoped(trace_id, request.tenant)) for trace_id in known)
 
     def tick(self) -> None:
         """Let time pass: closes what is due, behind all that was accepted before."""
@@ -299,11 +316,13 @@ class Engine:
         self._inbox.put(_Call(run))
         return await asyncio.wrap_future(deleted)
 
-    async def reload(self, terms: Terms) -> None:
-        """Make reports that are due from now on under other terms."""
+    async def reload(self, terms: Terms, rules: Rules, housekeeping: Housekeeping) -> None:
+        """Make reports that are due from now on under other terms, and close and delete by other rules."""
 
         def run() -> None:
             self._intake.terms = terms
+            self._intake.assembler.change(rules)
+            self.rules, self._keeping = rules, housekeeping
 
         self._inbox.put(_Call(run))
 
@@ -331,8 +350,8 @@ class Engine:
 
     def _memory(self) -> int:
         assembler = self._intake.assembler
-        held = _SPAN_BYTES * assembler.resident_spans + _TRACE_BYTES * assembler.resident_traces
-        return held + _SESSION_BYTES * assembler.open_sessions + self._queued()[1]
+        held = SPAN_BYTES * assembler.resident_spans + TRACE_BYTES * assembler.resident_traces
+        return held + SESSION_BYTES * assembler.open_sessions + self._intake.unstored_bytes + self._queued()[1]
 
     def _settle(self, outcomes: list[tuple[tuple[asyncio.Future[None], int], Record | Exception]]) -> None:
         for (waiting, size), outcome in outcomes:
@@ -378,7 +397,7 @@ class Engine:
                     self._lost(found)
                 continue
             if position is not None and found.end <= position:
-                intake.replay(found)
+                self._guarded(intake.replay, found)
                 continue
             self._take(found)
             count += 1
@@ -440,8 +459,11 @@ class Engine:
             item.run()
 
     def _take(self, record: Record) -> None:
+        self._guarded(self._intake.take, record)
+
+    def _guarded(self, take: Callable[[Record], None], record: Record) -> None:
         try:
-            self._intake.take(record)
+            take(record)
         except Exception:
             # The request stays in the journal until its segment goes; a fault in one must not stop all others.
             log.exception(

@@ -21,6 +21,7 @@ import msgspec
 
 from collector import pipeline, semconv
 from collector.conventions import extract
+from collector.emit.parts import to_protobuf, without_own
 from collector.facts import Facts
 from collector.otlp import json as otlp_json
 from collector.otlp import protobuf as otlp_protobuf
@@ -108,6 +109,7 @@ class Intake:
         self._resend = False
         self.pending = 0  # spans since the last checkpoint
         self.pending_bytes = 0  # of their facts
+        self._sent_bytes = 0  # of those in the checkpoint on its way
 
     # -- taking --------------------------------------------------------------------------------------------------------
 
@@ -123,18 +125,13 @@ class Intake:
     def replay(self, record: Record) -> None:
         """Take a record again that sessions have had: only what is held for forwarding needs it."""
         if self._forwarder is not None:
-            self._outbox += self._forwarder.on_record(
-                record, self._read(record), _Visited(self.assembler, record.tenant), replay=True
-            )
+            self._forward(*self._foreign(record, self._read(record)), replay=True)
 
     def take(self, record: Record) -> None:
         """Take one accepted request."""
-        batch = self._read(record)
+        foreign, batch = self._foreign(record, self._read(record))
         self.observe(extract(batch, scope_attributes=self.terms.scopes.attributes), record.received_ns, record.tenant)
-        if self._forwarder is not None:
-            self._outbox += self._forwarder.on_record(
-                record, batch, _Visited(self.assembler, record.tenant), replay=False
-            )
+        self._forward(foreign, batch, replay=False)
         self._position = record.end
 
     def observe(self, facts: Facts, now_ns: int, tenant: str = "") -> None:
@@ -191,6 +188,11 @@ class Intake:
         return bool(self._closed or self._reports)
 
     @property
+    def unstored_bytes(self) -> int:
+        """Size of the facts that are in memory because the store does not hold them yet."""
+        return self.pending_bytes + self._sent_bytes
+
+    @property
     def storing(self) -> bool:
         """Whether a checkpoint is on its way, or failed and is to be sent again."""
         return self._sent is not None
@@ -207,6 +209,7 @@ class Intake:
             )
             self._sent_closed, self._closed = self._closed, []
             self._reports, self._outbox = [], []
+            self._sent_bytes = self.pending_bytes
             self.pending = self.pending_bytes = 0
         elif not self._resend:
             raise RuntimeError("a checkpoint is on its way")
@@ -219,6 +222,7 @@ class Intake:
         if sent is None:
             raise RuntimeError("no checkpoint is on its way")
         self._sent = None
+        self._sent_bytes = 0
         self.assembler.stored()
         self._jobs.extend(CloseJob(closed, stored.chunk, self.terms, self._store) for closed in self._sent_closed)
         self._sent_closed = []
@@ -307,6 +311,24 @@ class Intake:
         self._count(semconv.H_TRACES_PLAIN, len(traces))
         if self._forwarder is not None:
             self._outbox += self._forwarder.on_discarded([bare(trace_id) for trace_id in traces])
+
+    def _forward(self, record: Record, batch: Batch, replay: bool) -> None:
+        if self._forwarder is not None and (batch.spans or batch.logs):
+            visited = _Visited(self.assembler, record.tenant)
+            self._outbox += self._forwarder.on_record(record, batch, visited, replay=replay)
+
+    def _foreign(self, record: Record, batch: Batch) -> tuple[Record, Batch]:
+        """A request without what we made ourselves and got back: a loop in a pipeline must feed nothing, forwarding neither."""
+        spans = tuple(span for span in batch.spans if not semconv.is_own(span.scope.name))
+        logs = tuple(event for event in batch.logs if not semconv.is_own(event.scope.name))
+        own = len(batch.spans) - len(spans) + len(batch.logs) - len(logs)
+        if not own:
+            return record, batch
+        self._count(semconv.H_SPANS_OWN, own)
+        if self._forwarder is not None:
+            body = without_own(to_protobuf(record.body, record.encoding, record.signal), record.signal)
+            record = msgspec.structs.replace(record, body=body, encoding="protobuf")
+        return record, msgspec.structs.replace(batch, spans=spans, logs=logs)
 
     def _read(self, record: Record) -> Batch:
         try:

@@ -86,7 +86,7 @@ def close(closed: Closed, payloads: Iterable[bytes], terms: Terms, whole: bool =
             Note("content_unusable", f"content was left out, because the trace document cannot hold it: {lost}")
         )
     partial = closed.partial if whole and not broken else (*closed.partial, reasons.UNREADABLE)
-    return _report(closed, analysis, contract, terms.content, metadata, partial, tuple(notes), spans)
+    return _report(closed, analysis, contract, terms.content, metadata, partial, tuple(notes), spans, resource)
 
 
 def best_versions(payloads: Iterable[bytes]) -> tuple[list[SpanFacts], int]:
@@ -196,6 +196,7 @@ def _report(
     partial: tuple[str, ...],
     notes: tuple[Note, ...],
     spans: Sequence[SpanFacts],
+    resource: dict[str, Any],
 ) -> Report:
     session, scores, trace = closed.session, analysis.scores, analysis.trace
     by_id = {(span.trace_id, span.span_id): span for span in spans if not span.log}
@@ -215,6 +216,7 @@ def _report(
         partial=partial,
         first_span_ns=closed.first_ns,
         last_span_ns=closed.last_ns,
+        resource=resource,
         service=str(metadata.get("service", "")),
         tenant=str(metadata.get("tenant", "")),
         environment=str(metadata.get("environment", "")),

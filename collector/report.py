@@ -12,7 +12,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -100,6 +100,7 @@ class Report(msgspec.Struct, frozen=True):
     superseded_by: str = ""
     first_span_ns: int = 0
     last_span_ns: int = 0
+    resource: dict[str, Any] = {}  # attributes of the resource that the contract was chosen by
     service: str = ""
     tenant: str = ""
     environment: str = ""

@@ -26,7 +26,7 @@ from typing import Any
 
 from collector.admin.api import Api
 from collector.admin.application import application
-from collector.build import Core, build_core, make_terms
+from collector.build import Core, build_core, make_housekeeping, make_rules, make_terms
 from collector.cli import version
 from collector.config import ConfigError, Loaded, Options, table, value_of
 from collector.emit.forward import metrics_entry
@@ -42,6 +42,7 @@ from collector.listen.tls import Certificates
 from collector.listen.tokens import Tokens
 from collector.logs import configure
 from collector.meter import HealthMeter
+from collector.otlp.heads import Heads
 from collector.otlp.response import Encoding, Signal
 from collector.page.links import TraceLinks
 from collector.page.login import Logins
@@ -49,7 +50,7 @@ from collector.page.routes import Page
 from collector.pipeline import dossier
 from collector.query.reader import Reader
 from collector.query.service import HEALTH, HealthService, add_query_service
-from collector.receive.admit import Admission, PassOn
+from collector.receive.admit import Accept, Admission, PassOn
 from collector.receive.answers import Answer, RefusedError
 from collector.receive.grpc_server import handlers
 from collector.receive.http_server import OtlpApplication
@@ -330,9 +331,7 @@ class Collector:
 
     async def _delete(self, core: Core, session_id: str) -> bool:
         deleted = await core.engine.delete(session_id)
-        for stem in deleted.stems:
-            for suffix in (".trace.json", ".dossier.md"):
-                await asyncio.to_thread((core.dossiers / f"{stem}{suffix}").unlink, missing_ok=True)
+        core.sender.wake()
         return bool(deleted.sessions)
 
     # -- reload --------------------------------------------------------------------------------------------------------
@@ -365,8 +364,9 @@ class Collector:
             except (ConfigError, StartError) as error:
                 _log.error("reload refused: nothing was changed", extra={"fields": {"reason": str(error)}})
                 return False
-            await core.engine.reload(terms)
+            await core.engine.reload(terms, make_rules(options), make_housekeeping(options))
             admission.redactor = redactor
+            await core.sender.unpark()
             configure(options.log.level, options.log.format)
             self._options = options
             if self._watch is not None:
@@ -394,11 +394,11 @@ class Collector:
         await self.reload()
 
 
-def _accept(core: Core) -> Callable[[Signal, Encoding, bytes], Awaitable[None]]:
-    async def accept(signal_: Signal, encoding: Encoding, body: bytes) -> None:
+def _accept(core: Core) -> Accept:
+    async def accept(signal_: Signal, encoding: Encoding, body: bytes, heads: Heads) -> None:
         assert signal_ != "metrics"  # admission passes metrics on
         try:
-            await core.engine.accept(Accepted(signal_, encoding, body))
+            await core.engine.accept(Accepted(signal_, encoding, body, heads=heads))
         except Overloaded as error:
             raise RefusedError(Answer.OVERLOADED, str(error), error.reason, error.retry_after_s) from error
 
@@ -411,8 +411,9 @@ def _pass_on(core: Core) -> PassOn:
             entry = metrics_entry(body, encoding, f"received/{uuid.uuid4()}")
         except ValueError as error:
             raise RefusedError(Answer.MALFORMED, f"expected an OTLP metrics request, found {error}") from error
-        await asyncio.to_thread(core.store.outbox_put, [entry])
-        core.sender.wake()
+        if entry.payload:  # else it was our own, sent back to us
+            await asyncio.to_thread(core.store.outbox_put, [entry])
+            core.sender.wake()
 
     return pass_on
 

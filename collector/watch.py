@@ -14,6 +14,9 @@ from pathlib import Path
 import anyio
 from watchfiles import awatch
 
+_LOOK_MS = (
+    2_000  # also looked at without a notice: of a change just before watching begins, or on a network disk, none comes
+)
 _log = logging.getLogger("collector.watch")
 
 
@@ -42,7 +45,15 @@ class FileWatch:
                 await self._again.wait()
                 continue
             await self._look()  # what changed while nobody looked
-            async for _ in awatch(*folders, stop_event=self._again, recursive=False, debounce=400, step=100):
+            async for _ in awatch(
+                *folders,
+                stop_event=self._again,
+                recursive=False,
+                debounce=400,
+                step=100,
+                rust_timeout=_LOOK_MS,
+                yield_on_timeout=True,
+            ):
                 await self._look()
 
     async def _look(self) -> None:

@@ -1,6 +1,7 @@
 """`rescore`: what another contracts file makes of the stored sessions. It only reads: reports and metrics stay as they were made.
 
-Rules are matched by `service.name`, which the store keeps; `--rule` takes one by its name for every session.
+Rules are matched by the resource attributes of the session's earliest agent span, as the service did; `--rule` takes one by
+its name for every session.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             counts = {"sessions": 0, "changed": 0, "without a rule": 0}
             for report in _reports(stored.store, arguments.service):
                 counts["sessions"] += 1
-                contract = chosen or book.resolve({"service.name": report.service})
+                contract = chosen or book.resolve(report.resource)
                 if contract is None:
                     counts["without a rule"] += 1
                     continue

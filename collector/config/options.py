@@ -264,11 +264,13 @@ class Journal(Section, frozen=True):
 class Sessions(Section, frozen=True):
     """What a session is and when it closes. Times run on arrival."""
 
-    grace: Annotated[float, _duration("Quiet time after which a session closes whose roots have all ended.")] = 15.0
-    idle: Annotated[float, _duration("Quiet time after which any session closes.")] = 300.0
-    max_age: Annotated[float, _duration("Age at which a session closes, quiet or not.")] = 21_600.0
+    grace: Annotated[float, _duration("Quiet time after which a session closes whose roots have all ended.", True)] = (
+        15.0
+    )
+    idle: Annotated[float, _duration("Quiet time after which any session closes.", True)] = 300.0
+    max_age: Annotated[float, _duration("Age at which a session closes, quiet or not.", True)] = 21_600.0
     reopen_window: Annotated[
-        float, _duration("Time after its close in which a late span reopens a session as its next revision.")
+        float, _duration("Time after its close in which a late span reopens a session as its next revision.", True)
     ] = 86_400.0
     tenant_attributes: Annotated[
         tuple[str, ...],
@@ -381,11 +383,15 @@ class Retention(Section, frozen=True):
     """How long sessions are kept in the store."""
 
     age: Annotated[
-        float, _duration("Age after its close at which a session is deleted with its content. 0: never.")
+        float, _duration("Age after its close at which a session is deleted with its content. 0: never.", True)
     ] = 2_592_000.0
-    size: Annotated[int, _size("Size of the store beyond which the oldest sessions are deleted. 0: no limit.")] = (
-        10 << 30
-    )
+    size: Annotated[
+        int,
+        _size(
+            "Size of the store, what waits for downstream included, beyond which the oldest sessions are deleted. 0: no limit.",
+            True,
+        ),
+    ] = 10 << 30
 
 
 class Log(Section, frozen=True):

@@ -1,7 +1,7 @@
 """Trace documents and dossiers as files: safe names, whole or not at all.
 
 Separate from the outbox, which decides when. A file's text is made before it is queued, so that a file that is written
-again after a crash has the same bytes.
+again after a crash has the same bytes. A file of no bytes stands for its removal: what a session has given is never empty.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+FILES = "files"
+"""The destination of what goes into the folder."""
 MAX_STEM = 120
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TRACE_SUFFIX = ".trace.json"
 DOSSIER_SUFFIX = ".dossier.md"
+SUFFIXES = (TRACE_SUFFIX, DOSSIER_SUFFIX)
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~@=+-]+")
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)")
@@ -72,20 +75,30 @@ def _sync(folder: Path) -> None:
 class Folder:
     """The folder of all sessions' files.
 
-    `claim(stem, session_id)` gives the stem that this session may use: the one asked for, unless another session has it.
+    `claim(stem, session_id)` gives the stem that this session may use: the one asked for, unless another session has it;
+    "" where the session was deleted meanwhile.
     """
 
     def __init__(self, path: Path, claim: Callable[[str, str], str]) -> None:
         self._path = path
         self._claim = claim
 
-    def write(self, name: str, content: bytes) -> Path:
-        """Write one file; `name` is `<session id>/<stem><suffix>`. Blocks. Raises OSError, ValueError for another name."""
+    def write(self, name: str, content: bytes) -> Path | None:
+        """Write one file, or remove it where `content` is empty; `name` is `<session id>/<stem><suffix>`.
+
+        None if there is none afterwards. Blocks. Raises OSError, ValueError for another name.
+        """
         session_id, _, file = name.partition("/")
-        suffix = next((each for each in (TRACE_SUFFIX, DOSSIER_SUFFIX) if file.endswith(each)), "")
+        suffix = next((each for each in SUFFIXES if file.endswith(each)), "")
         stem = file.removesuffix(suffix)
         if not session_id or not suffix or stem != file_stem(stem):
             raise ValueError(f"not a file name of ours: {name!r}")
-        path = self._path / f"{self._claim(stem, session_id)}{suffix}"
+        if not content:  # its stem is the one that it was written under
+            (self._path / file).unlink(missing_ok=True)
+            return None
+        claimed = self._claim(stem, session_id)
+        if not claimed:
+            return None
+        path = self._path / f"{claimed}{suffix}"
         write_whole(path, content)
         return path

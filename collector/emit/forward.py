@@ -21,12 +21,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 import msgspec
+from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector import semconv
 from collector.conventions.registry import default_registry
 from collector.emit.health import Health
-from collector.emit.parts import by_size, by_trace, spans_of, to_protobuf
+from collector.emit.parts import by_size, by_trace, spans_of, to_protobuf, without_own
 from collector.emit.planner import METRICS, TRACES
 from collector.emit.review import bottlenecks_by_handoff, verdict_events
 from collector.otlp.model import Batch
@@ -42,8 +43,15 @@ MAX_TOLD = 10_000
 
 
 def metrics_entry(body: bytes, encoding: Encoding, entry_id: str) -> OutboxEntry:
-    """Return a metrics request as an entry for the downstream. Raises ValueError for JSON that is no OTLP."""
-    return OutboxEntry(entry_id, METRICS, "metrics", to_protobuf(body, encoding, "metrics"))
+    """Return a metrics request as an entry for the downstream, of no bytes where all of it is our own.
+
+    Raises ValueError for what is no OTLP.
+    """
+    try:
+        payload = without_own(to_protobuf(body, encoding, "metrics"), "metrics")
+    except DecodeError as error:
+        raise ValueError(str(error)) from error
+    return OutboxEntry(entry_id, METRICS, "metrics", payload)
 
 
 class AsReceived:

@@ -6,7 +6,7 @@ Rules:
 - one task a destination, entries in the order they were put; requests of one kind are joined up to about 1 MiB;
 - a try that may succeed later is repeated: after 1 s, doubling to `retry_max_interval`, each wait between half and all
   of it by chance, and never sooner than the answer asked (Retry-After, RetryInfo);
-- an entry refused for good is parked: kept, counted, out of the way, and tried once more at the next start;
+- an entry refused for good is parked: kept, counted, out of the way, and tried once more at the next start or reload;
 - beyond the bound on size the oldest entries of that destination are dropped and counted, parked ones first;
 - an entry leaves the outbox only after its delivery, so a crash between the two delivers it again: spans have derived
   ids and files the same bytes, so that nothing is there twice.
@@ -99,6 +99,12 @@ class OutboxSender:
             await asyncio.to_thread(self._store.outbox_unpark, destination)
             self._wakes[destination] = asyncio.Event()
             self._tasks.append(asyncio.create_task(self._run(destination, sink), name=f"outbox {destination}"))
+
+    async def unpark(self) -> None:
+        """Try once more what was refused for good: a token or an endpoint may have been mended."""
+        for destination in self._sinks:
+            await asyncio.to_thread(self._store.outbox_unpark, destination)
+        self._wake_all()
 
     def wake(self) -> None:
         """Look at the outbox now. May be called from any thread."""

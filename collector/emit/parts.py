@@ -16,7 +16,9 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector import semconv
 from collector.emit.json_otlp import from_json
+from collector.otlp.encode import logs_to_protobuf, traces_to_protobuf
 from collector.report import Encoding
 
 PART_BYTES = 3 << 20
@@ -25,7 +27,9 @@ PART_BYTES = 3 << 20
 _SHAPES = {
     "traces": ("resource_spans", "scope_spans", "spans"),
     "logs": ("resource_logs", "scope_logs", "log_records"),
+    "metrics": ("resource_metrics", "scope_metrics", "metrics"),
 }
+_READERS: dict[str, Callable[[bytes], bytes]] = {"traces": traces_to_protobuf, "logs": logs_to_protobuf}
 _Request = TypeVar("_Request", bound=Message)
 _REQUESTS: dict[str, type[Message]] = {
     "traces": ExportTraceServiceRequest,
@@ -36,7 +40,32 @@ _REQUESTS: dict[str, type[Message]] = {
 
 def to_protobuf(body: bytes, encoding: Encoding, signal: str) -> bytes:
     """Return the request in protobuf. Raises ValueError for JSON that is no OTLP."""
-    return body if encoding == "protobuf" else from_json(body, _REQUESTS[signal]()).SerializeToString()
+    if encoding == "protobuf":
+        return body
+    try:
+        return from_json(body, _REQUESTS[signal]()).SerializeToString()
+    except ValueError:
+        if signal not in _READERS:
+            raise
+        return _READERS[signal](body)  # such as half a surrogate pair: what was accepted goes on as far as it was read
+
+
+def without_own(payload: bytes, signal: str) -> bytes:
+    """Return an encoded request without what we made ourselves; empty where nothing else is in it."""
+    if semconv.SCOPE_NAME.encode() not in payload:
+        return payload
+    outer, inner, _ = _SHAPES[signal]
+    request: Any = _REQUESTS[signal].FromString(payload)
+    for resource in getattr(request, outer):
+        scopes = getattr(resource, inner)
+        kept = [scope for scope in scopes if not semconv.is_own(scope.scope.name)]
+        del scopes[:]
+        scopes.extend(kept)
+    resources = getattr(request, outer)
+    kept = [resource for resource in resources if getattr(resource, inner)]
+    del resources[:]
+    resources.extend(kept)
+    return bytes(request.SerializeToString())
 
 
 def by_size(payload: bytes, signal: str) -> list[bytes]:

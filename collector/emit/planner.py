@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from collector.emit.evaluation import evaluation_records
-from collector.emit.files import DOSSIER_SUFFIX, TRACE_SUFFIX, file_stem
+from collector.emit.files import DOSSIER_SUFFIX, FILES, TRACE_SUFFIX, file_stem
 from collector.emit.metrics import plan
 from collector.emit.otlp import log_requests, trace_requests
 from collector.emit.review import review_spans
@@ -20,7 +20,6 @@ from collector.report import Emission, OutboxEntry, PreviousState, Report
 TRACES = "traces"
 LOGS = "logs"
 METRICS = "metrics"
-FILES = "files"
 DESTINATIONS = (TRACES, LOGS, METRICS, FILES)
 
 

@@ -159,9 +159,10 @@ class GroupCommit:
             elif self._fsync == "interval" and self._unsynced_since is None:
                 self._unsynced_since = time.monotonic()
             outcomes = [(token, record) for (token, _), record in zip(group, records, strict=True)]
-        except (OSError, JournalFullError) as error:
+        except Exception as error:  # of whatever kind: someone waits for the outcome, and others come after them
             self.failures += 1
-            log.error("journal: refused %d requests: %s", len(group), error)
+            expected = isinstance(error, (OSError, JournalFullError))
+            log.error("journal: refused %d requests: %s", len(group), error, exc_info=not expected)
             outcomes = [(token, error) for token, _ in group]
         self._settled(outcomes)
 

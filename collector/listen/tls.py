@@ -35,18 +35,24 @@ class Certificates:
 
     def reload(self) -> None:
         """Read the files again. Raises `StartError` and keeps what was in force."""
-        if not self.enabled or self._context is None:
+        if not self.enabled:
             return
-        self._load_context()
-        renewed = self._load_grpc()
-        self._context.load_cert_chain(self._tls.cert_file, self._tls.key_file)
-        if self._tls.client_ca_file:
-            self._context.load_verify_locations(self._tls.client_ca_file)
-        self._grpc = renewed
+        context, renewed = self._load_context(), self._load_grpc()
+        self._context, self._grpc = context, renewed
 
     def http_context(self) -> ssl.SSLContext | None:
-        """The context for an HTTP server; it is updated in place by `reload`."""
-        return self._context
+        """The context for an HTTP server, which asks again for each new connection."""
+        if self._context is None:
+            return None
+        # A context only ever gains authorities: one that must go (a client's that leaked) takes another context.
+        served = self._load_context()
+        served.sni_callback = self._current
+        return served
+
+    def _current(self, connection: ssl.SSLObject, _name: str | None, _served: ssl.SSLContext) -> None:
+        """Called with each ClientHello, whether it names a server or not."""
+        if self._context is not None:
+            connection.context = self._context
 
     def grpc_credentials(self) -> grpc.ServerCredentials | None:
         """Credentials for a gRPC server, which asks again for each new connection."""
@@ -78,6 +84,8 @@ class Certificates:
                     f"cannot use the client authorities {self._tls.client_ca_file!r}: {_reason(error)}"
                 ) from error
             context.verify_mode = ssl.CERT_REQUIRED
+            context.num_tickets = 0  # who resumes a session shows no certificate again
+            context.options |= ssl.OP_NO_TICKET
         return context
 
     def _load_grpc(self) -> grpc.ServerCertificateConfiguration:

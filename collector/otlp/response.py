@@ -77,7 +77,16 @@ def status_body(encoding: Encoding, code: int, message: str, retry_after_s: floa
         return msgspec.json.encode(body)
     status = Status(code=code, message=message)
     if retry_after_s is not None:
-        delay = Duration()
-        delay.FromNanoseconds(round(retry_after_s * 1e9))
-        status.details.add().Pack(RetryInfo(retry_delay=delay))
+        status.details.add().Pack(_retry_info(retry_after_s))
     return bytes(status.SerializeToString())
+
+
+def retry_metadata(retry_after_s: float) -> tuple[str, bytes]:
+    """The trailing metadata in which the Python SDK's gRPC exporter looks for the delay; it does not read the status's details."""
+    return "google.rpc.retryinfo-bin", bytes(_retry_info(retry_after_s).SerializeToString())
+
+
+def _retry_info(retry_after_s: float) -> RetryInfo:
+    delay = Duration()
+    delay.FromNanoseconds(round(retry_after_s * 1e9))
+    return RetryInfo(retry_delay=delay)

@@ -15,8 +15,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.otlp.protobuf import parse
 
 Rewrite = Callable[[str, str], str]
-"""(attribute key, string) -> string. A string inside a list or map comes with the key of the whole attribute; the body
-of a log record with the key "body", a status message with "status.message"."""
+"""(attribute key, string) -> string. A string inside a list or map comes with the key of the whole attribute; bytes come
+as the text that they hold; the body of a log record with the key "body", a status message with "status.message"."""
 
 
 def rewrite_traces(body: bytes, rewrite: Rewrite) -> bytes:
@@ -49,6 +49,12 @@ def rewrite_logs(body: bytes, rewrite: Rewrite) -> bytes:
     return bytes(request.SerializeToString())
 
 
+def rewrite_bytes(data: bytes, rewrite: Callable[[str], str]) -> bytes:
+    """Bytes whose text is rewritten; what is no UTF-8 stays as it is between what is."""
+    text = data.decode("utf-8", "surrogateescape")
+    return rewrite(text).encode("utf-8", "surrogateescape")
+
+
 def _pairs(pairs: Iterable[Any], rewrite: Rewrite) -> None:
     for pair in pairs:
         _value(pair.key, pair.value, rewrite)
@@ -61,6 +67,8 @@ def _value(key: str, value: Any, rewrite: Rewrite) -> None:
         rewritten = rewrite(key, text)
         if rewritten != text:
             value.string_value = rewritten
+    elif kind == "bytes_value":
+        value.bytes_value = rewrite_bytes(value.bytes_value, lambda text: rewrite(key, text))
     elif kind == "array_value":
         for item in value.array_value.values:
             _value(key, item, rewrite)

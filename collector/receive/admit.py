@@ -74,7 +74,7 @@ class Meter(Protocol):
         """A request was refused. `signal` is "none" where it was not for any."""
 
 
-Accept = Callable[[Signal, Encoding, bytes], Awaitable[None]]
+Accept = Callable[[Signal, Encoding, bytes, Heads], Awaitable[None]]
 """Takes traces or logs; returns when they are kept. Raises `RefusedError` (retryable)."""
 PassOn = Callable[[Encoding, bytes], Awaitable[None]]
 """Takes metrics for the downstream that wants them; returns when they are kept. Raises `RefusedError`."""
@@ -126,7 +126,16 @@ class Admission:
                 self._bytes -= slot.size
 
     async def admit(self, request: Request, slot: Slot) -> Receipt:
-        """Accept one request and say what of it was rejected. Raises `RefusedError`."""
+        """Accept one request and say what of it was rejected. Raises `RefusedError`, also for a failure of our own."""
+        try:
+            return await self._admit(request, slot)
+        except RefusedError:
+            raise
+        except Exception as error:
+            _log.exception("a request could not be kept")
+            raise RefusedError(Answer.OVERLOADED, "the collector failed to keep the request", "failed", 5.0) from error
+
+    async def _admit(self, request: Request, slot: Slot) -> Receipt:
         if request.signal == "metrics":
             return await self._metrics(request, slot)
         if len(request.body) >= (_OFF_LOOP // 8 if request.compression else _OFF_LOOP):
@@ -136,7 +145,7 @@ class Admission:
         rejections = prepared.heads.rejections
         accepted = len(prepared.heads)
         if accepted:
-            await self._keep(self._accept(request.signal, prepared.encoding, prepared.body))
+            await self._accept(request.signal, prepared.encoding, prepared.body, prepared.heads)
         self._meter.received(request.transport, request.signal, len(prepared.body), accepted, len(rejections))
         return Receipt(len(rejections), rejection_message(rejections)) if rejections else _WHOLE
 
@@ -166,7 +175,7 @@ class Admission:
             body = self.redactor.metrics(request.encoding, body) if self.redactor else body
         except ValueError as error:
             raise RefusedError(Answer.MALFORMED, f"expected an OTLP metrics request, found {error}") from error
-        await self._keep(self._pass_on(request.encoding, body))
+        await self._pass_on(request.encoding, body)
         self._meter.received(request.transport, "metrics", len(body), 0, 0)
         return _WHOLE
 
@@ -181,15 +190,6 @@ class Admission:
             raise RefusedError(Answer.MALFORMED, str(error)) from error
         slot.grow(len(body))
         return body
-
-    async def _keep(self, keeping: Awaitable[None]) -> None:
-        try:
-            await keeping
-        except RefusedError:
-            raise
-        except Exception as error:
-            _log.exception("a request could not be kept")
-            raise RefusedError(Answer.OVERLOADED, "the collector failed to keep the request", "failed", 5.0) from error
 
 
 class Slot:

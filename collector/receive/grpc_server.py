@@ -9,7 +9,7 @@ from __future__ import annotations
 import grpc
 from grpc import aio
 
-from collector.otlp.response import Signal, export_response
+from collector.otlp.response import Signal, export_response, retry_metadata
 from collector.receive.admit import Admission, Request
 from collector.receive.answers import RefusedError
 
@@ -41,6 +41,8 @@ class _Export:
                 receipt = await self._admission.admit(Request("grpc", self._signal, "protobuf", body), slot)
         except RefusedError as refusal:
             self._admission.count_refusal("grpc", self._signal, refusal)
-            details = (("grpc-status-details-bin", refusal.body("protobuf")),)
-            await context.abort(refusal.answer.value.grpc, refusal.message, details)
+            details = [("grpc-status-details-bin", refusal.body("protobuf"))]
+            if refusal.retry_after:
+                details.append(retry_metadata(refusal.retry_after))
+            await context.abort(refusal.answer.value.grpc, refusal.message, tuple(details))
         return export_response(self._signal, "protobuf", *receipt) if receipt.rejected else b""

@@ -4,12 +4,13 @@ Separate from admission because it is the one step that rewrites a request there
 
 Rules:
 - the values of attributes (resource, scope, span, event, link, log record, data point), log bodies and status messages are searched, at
-  any depth; names and attribute keys are not, since they say what a thing is;
+  any depth, bytes as the text that they hold; names and attribute keys are not, since they say what a thing is;
 - a request of traces or logs comes out as protobuf, whatever it came as.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from collector.otlp.encode import logs_to_protobuf, traces_to_protobuf
-from collector.otlp.rewrite import rewrite_logs, rewrite_traces
+from collector.otlp.rewrite import rewrite_bytes, rewrite_logs, rewrite_traces
 
 
 class Redactor:
@@ -71,6 +72,8 @@ class Redactor:
                     self._protobuf(child)
             elif field.name == "string_value":
                 setattr(message, field.name, self.text(value))
+            elif field.name == "bytes_value":
+                setattr(message, field.name, rewrite_bytes(value, self.text))
 
     def _json(self, node: Any) -> None:
         if isinstance(node, list):
@@ -80,5 +83,15 @@ class Redactor:
             for key, value in node.items():
                 if key in {"stringValue", "string_value"} and isinstance(value, str):
                     node[key] = self.text(value)
+                elif key in {"bytesValue", "bytes_value"} and isinstance(value, str):
+                    node[key] = self._base64(value)
                 else:
                     self._json(value)
+
+    def _base64(self, value: str) -> str:
+        standard = value.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
+        try:
+            data = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+        except ValueError:
+            return self.text(value)
+        return base64.b64encode(rewrite_bytes(data, self.text)).decode("ascii")

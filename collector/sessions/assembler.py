@@ -153,6 +153,15 @@ class Assembler:
         """Spans whose ids are in memory."""
         return self._table_spans
 
+    def change(self, rules: Rules) -> None:
+        """Go by other rules from now on; sessions that are open close by them, too."""
+        self.rules = rules
+        self._members.change(rules.reopen_window_ns, rules.discarded_window_ns)
+        for session in self._members.sessions.values():
+            if session.state == "open":
+                session.timer_ns = 0
+                self._schedule(session)
+
     def restore(self, session_ids: Iterable[str], now_ns: int) -> None:
         """Bring open sessions back. Quiet time starts anew: silence while nobody listened is no silence of theirs."""
         self._pass(now_ns)
@@ -234,6 +243,11 @@ class Assembler:
     def knows(self, session_id: str) -> bool:
         """Whether an id names a session in memory (one that was merged away or deleted does not)."""
         return session_id in self._members.sessions
+
+    def is_open(self, trace_id: str) -> bool:
+        """Whether a trace is of a session that is open. Cheap, from any thread."""
+        trace = self._members.traces.get(trace_id)
+        return trace is not None and trace.placed and trace.session.state == "open"
 
     def visited(self, trace_id: str) -> bool:
         """Whether a trace is known to hold an agent."""
@@ -348,7 +362,9 @@ class Assembler:
         table = self._table(trace)
         awaited, open_roots = len(table.awaited), len(table.open_roots)
         limit = self.rules.session_spans
-        if sight is Sight.NEW and limit and session.kept >= (2 * limit if sighting.skeleton else limit):
+        # Spans end before those that they stand in: what a kept span names as its parent holds the skeleton together.
+        skeleton = sighting.skeleton or (not sighting.log and identity in table.awaited)
+        if sight is Sight.NEW and limit and session.kept >= (2 * limit if skeleton else limit):
             session.limited = True
             session.dropped += 1
             session.tail.append((trace.trace_id, sighting.payload))

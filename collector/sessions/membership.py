@@ -61,6 +61,10 @@ class Membership:
         self._lineages: dict[SessionKey, Lineage] = {}  # newer than the archive's
         self._sent_lineages: dict[SessionKey, Lineage] = {}
 
+    def change(self, reopen_window_ns: int, discarded_window_ns: int) -> None:
+        """Forget what has closed after other times from now on."""
+        self._reopen_window_ns, self._discarded_window_ns = reopen_window_ns, discarded_window_ns
+
     # -- the archive ---------------------------------------------------------------------------------------------------
 
     def sent(self) -> None:

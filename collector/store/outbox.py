@@ -68,7 +68,8 @@ def trim(connection: sqlite3.Connection, destination: str, max_bytes: int, now_n
     entries: list[tuple[str, int]] = []
     for state in ("parked", "waiting"):
         rows = connection.execute(
-            "SELECT id, size FROM outbox WHERE destination = ? AND state = ? ORDER BY seq", (destination, state)
+            "SELECT id, size FROM outbox WHERE destination = ? AND state = ? AND size > 0 ORDER BY seq",
+            (destination, state),
         )
         entries += rows
     held = sum(size for _, size in entries)

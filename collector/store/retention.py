@@ -4,6 +4,7 @@ Separate so that deletion is in one place and can be checked to be complete.
 
 Rules:
 - a deleted session leaves its generation number behind (its id is never given to another), and nothing else;
+- its files go by the outbox, as they came: behind what is being written, and after a crash, too;
 - work is done in portions, so that no transaction holds the writer for long.
 """
 
@@ -12,8 +13,10 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
+from collector.emit.files import FILES, SUFFIXES
+from collector.report import OutboxEntry
 from collector.store.archive import expire, unlist
-from collector.store.outbox import forget
+from collector.store.outbox import forget, put
 from collector.store.rows import Deleted
 
 PORTION: Final = 200
@@ -49,13 +52,16 @@ def delete(connection: sqlite3.Connection, session_id: str, now_ns: int) -> Dele
     stems: list[str] = []
     for found in ids:
         expire(connection, found)
-        stems += [row[0] for row in connection.execute("SELECT stem FROM names WHERE session_id = ?", (found,))]
+        own = [row[0] for row in connection.execute("SELECT stem FROM names WHERE session_id = ?", (found,))]
         for table in ("reports", "roles", "relays", "required_fields", "names"):
             connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (found,))  # noqa: S608
         # "0" follows "/": all names in the session's folder.
         connection.execute(
             "DELETE FROM outbox WHERE kind = 'file' AND name >= ?1 || '/' AND name < ?1 || '0'", (found,)
         )
+        removals = [f"{found}/{stem}{suffix}" for stem in own for suffix in SUFFIXES]
+        put(connection, [OutboxEntry(f"remove/{name}", FILES, "file", b"", name) for name in removals], now_ns)
+        stems += own
         unlist(connection, found)
         connection.execute(
             """UPDATE sessions SET state = 'deleted', closed_ns = ?, due = 0, listed = 0, reported = 0, superseded_by = '',

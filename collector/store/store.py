@@ -248,9 +248,15 @@ class Store:
         ).result()
 
     def claim_name(self, stem: str, session_id: str) -> str:
-        """Return the file stem that a session owns: this one, or one of its own where another session has it. Waits."""
+        """Return the file stem that a session owns: this one, or one of its own where another session has it. Waits.
+
+        "" where the session was deleted: nothing of it may be written any more.
+        """
 
         def job(connection: sqlite3.Connection) -> str:
+            deleted = "SELECT 1 FROM sessions WHERE id = ? AND state = 'deleted'"
+            if connection.execute(deleted, (session_id,)).fetchone() is not None:
+                return ""
             for candidate in (stem, f"{stem}-{session_id[:8]}", f"{stem}-{session_id}"):
                 connection.execute(
                     "INSERT OR IGNORE INTO names(folded, stem, session_id) VALUES (?, ?, ?)",

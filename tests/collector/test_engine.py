@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from collector.engine import Accepted, Limits, Overloaded, _Call
+from collector.build import make_rules
+from collector.config.options import Limits as OptionLimits
+from collector.config.options import Options
+from collector.engine import Accepted, Housekeeping, Limits, Overloaded, _Call
+from collector.otlp import json
 from collector.pipeline import Terms
 from collector.sessions.assembler import Rules
 from collector.sessions.sightings import Scopes
@@ -45,7 +49,8 @@ def test_case_11_gives_one_report_whether_in_one_burst_or_with_idle_times_betwee
     lines = (Path(__file__).parents[1] / "conformance/cases/11-duplicates-and-two-versions/input.jsonl").read_bytes()
 
     async def test(folder: Path, wait_s: float) -> tuple[bytes, int, int, int, int]:
-        async with Bench(folder) as bench:
+        bench = Bench(folder)
+        async with bench:
             for line in lines.splitlines():
                 await bench.send(line)
                 await bench.taken()
@@ -56,12 +61,13 @@ def test_case_11_gives_one_report_whether_in_one_burst_or_with_idle_times_betwee
             (row,) = bench.store.sessions().rows
             report = bench.store.report(row.session_id)
             assert report is not None
-            kept = bench.store.archive.load(row.session_id)
-            assert kept is not None  # repeats that came after the last report stand here
             assert [(h.source_agent, h.target_agent, h.latency_ms) for h in report.handoffs] == [
                 ("drafter", "checker", 200.0)
             ]
-            return report.trace_json, report.spans, report.tokens or 0, kept[0].duplicates, kept[0].stale
+        async with bench:  # a stop stores all: repeats that came after the last report, too
+            kept = bench.store.archive.load(row.session_id)
+            assert kept is not None
+        return report.trace_json, report.spans, report.tokens or 0, kept[0].duplicates, kept[0].stale
 
     burst = asyncio.run(test(tmp_path / "burst", 0))
     assert burst[1:] == (3, 100, 3, 1)
@@ -172,6 +178,14 @@ def test_what_does_not_fit_is_refused_with_its_reason(tmp_path: Path) -> None:
             await bench.send(LEAF)
             await bench.taken()
             assert await refused(bench) == ("sessions", 10.0, False)
+            other = case_session(1)[0]
+            with pytest.raises(Overloaded, match="sessions"):
+                await bench.engine.accept(Accepted("traces", "json", other, heads=json.read_heads(other)))
+            await bench.engine.accept(Accepted("traces", "json", ROOT, heads=json.read_heads(ROOT)))
+            await bench.taken()
+            bench.clock.forward(16)
+            assert [report.spans for report in await bench.reports(1)] == [3], "what is open can end"
+            await bench.send(other)
         async with Bench(tmp_path / "3", limits=Limits(memory=1000)) as bench:
             await bench.send(LEAF)
             await bench.taken()
@@ -298,6 +312,40 @@ def test_an_endless_session_pins_no_segment_and_stays_small(tmp_path: Path) -> N
             assert (report.spans, report.partial) == (400, ("unresolved_parents", "span_limit"))
         kept = sum(path.stat().st_size for path in (tmp_path / "journal").iterdir())
         assert kept == 0
+
+    run(test())
+
+
+def test_a_memory_bound_that_was_reached_is_left_when_sessions_close(tmp_path: Path) -> None:
+    options = Options(limits=OptionLimits(memory=200_000))
+
+    async def test() -> None:
+        rules = make_rules(options)
+        async with Bench(tmp_path, rules=rules, limits=Limits(memory=options.limits.memory)) as bench:
+            number = 0
+            while (trouble := bench.engine.trouble()) is None:
+                await bench.send(case_session(number)[0])
+                await bench.taken()
+                number += 1
+            assert trouble.reason == "memory"
+            assert bench.engine.stats().open_sessions > 20
+            bench.clock.forward(301)
+            await bench.until(lambda: bench.engine.trouble() is None)
+            assert bench.engine.stats().open_sessions == 0
+
+    run(test())
+
+
+def test_other_rules_and_bounds_of_age_are_taken_while_it_runs(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            await bench.send(ROOT, LEAF)
+            await bench.taken()
+            await bench.engine.reload(Terms(), Rules(grace_ns=1), Housekeeping(purge_s=0, max_age_ns=10**9))
+            bench.clock.forward(0.1)
+            await bench.reports(1)
+            bench.clock.forward(2)
+            await bench.until(lambda: not bench.store.sessions().rows)
 
     run(test())
 

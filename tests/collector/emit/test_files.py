@@ -87,3 +87,14 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path, monk
     with pytest.raises(OSError, match="No space left"):
         write_whole(path, b"new")
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"a.trace.json": b"old"}
+
+
+def test_a_file_of_no_bytes_is_removed_and_a_deleted_session_writes_none(tmp_path: Path) -> None:
+    claims = {"one": "chat-1", "gone": ""}
+    folder = Folder(tmp_path / "dossiers", lambda _, session_id: claims[session_id])
+    assert folder.write("one/chat-1.trace.json", b"") is None
+    folder.write("one/chat-1.trace.json", b"{}")
+    assert folder.write("gone/chat-1.trace.json", b"{}") is None
+    assert [each.read_bytes() for each in (tmp_path / "dossiers").iterdir()] == [b"{}"]
+    assert folder.write("one/chat-1.trace.json", b"") is None
+    assert list((tmp_path / "dossiers").iterdir()) == []

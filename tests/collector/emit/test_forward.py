@@ -1,21 +1,29 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from opentelemetry.sdk.metrics.export import Gauge, Sum
 
+from collector import semconv
 from collector.emit.forward import Annotated, AsReceived, make_forwarder, metrics_entry
 from collector.emit.health import Health
-from collector.otlp.model import Batch
+from collector.intake import Intake
+from collector.otlp.encode import encode_logs
+from collector.otlp.model import Batch, LogRecord, Scope
 from collector.otlp.protobuf import decode_traces
+from collector.pipeline import Terms
 from collector.report import OutboxEntry, Position, Record
+from collector.sessions.assembler import Rules
+from collector.store import Store
 from tests.collector.emit.samples import START, TRACE_1, TRACE_2, report, row
 
 SECOND = 1_000_000_000
@@ -292,3 +300,40 @@ def test_a_request_too_large_for_a_usual_receiver_goes_on_in_parts_and_loses_not
     for entries in (received, released):
         assert all(len(entry.payload) < 4 << 20 for entry in entries)
         assert [name for _, found in names(entries) for name in found] == [each.name for each in many]
+
+
+def test_our_own_spans_and_events_sent_back_feed_nothing(annotated: Annotated) -> None:
+    own = request(span(TRACE_1, ORIGIN, "orbitrelay.review"))
+    own.resource_spans[0].scope_spans[0].scope.name = "orbitrelay"
+    mixed = ExportTraceServiceRequest()
+    mixed.MergeFrom(own)
+    mixed.MergeFrom(request(span(TRACE_2, ORIGIN, "theirs")))
+    event = LogRecord(TRACE_1, ORIGIN, "gen_ai.evaluation.result", scope=Scope("orbitrelay"))
+    counted: Counter[str] = Counter()
+    for forwarder in (AsReceived(("traces", "logs")), annotated):
+        store = Store(None)
+        store.start()
+        intake = Intake(store, Rules(), Terms(), forwarder=forwarder, count=lambda name, by: counted.update({name: by}))
+        bodies = [("traces", own.SerializeToString()), ("logs", encode_logs(Batch(logs=(event,))))]
+        for at, (signal, body) in enumerate([*bodies, ("traces", mixed.SerializeToString())]):
+            intake.take(Record(signal, "protobuf", body, START, position=Position(1, at), end=Position(1, at + 1)))
+        assert [names for _, names in names(intake._outbox)] == [["theirs"]]
+        assert intake.taken.spans == 1
+        store.stop()
+    assert counted[semconv.H_SPANS_OWN] == 6
+
+
+def test_our_own_metrics_sent_back_are_not_passed_on() -> None:
+    own = ExportMetricsServiceRequest()
+    own.resource_metrics.add().scope_metrics.add().scope.name = "orbitrelay"
+    assert metrics_entry(own.SerializeToString(), "protobuf", "m").payload == b""
+    with pytest.raises(ValueError, match=r"."):
+        metrics_entry(b"orbitrelay", "protobuf", "m")
+
+
+def test_json_that_only_our_reader_accepts_goes_on_as_far_as_it_was_read() -> None:
+    names = b'[{"traceId": "%s", "spanId": "%s", "name": "half a pair: \\ud83d"}]' % (b"a" * 32, b"b" * 16)
+    body = b'{"resourceSpans": [{"scopeSpans": [{"spans": ' + names + b"}]}]}"
+    (sent,) = AsReceived(("traces",)).on_record(Record("traces", "json", body, START), Batch(), (), replay=False)
+    (resource,) = ExportTraceServiceRequest.FromString(sent.payload).resource_spans
+    assert resource.scope_spans[0].spans[0].name.startswith("half a pair: ")

@@ -217,6 +217,23 @@ def test_what_was_parked_is_tried_once_more_at_the_next_start(health: Health) ->
     assert (store.parked, sink.sent) == ({}, [b"bad"])
 
 
+def test_what_was_parked_is_tried_once_more_when_asked(health: Health) -> None:
+    store = MemoryStore(entry("a", b"bad"))
+    sink = Script()
+    sink.poison = b"bad"
+
+    async def test() -> None:
+        outbox = sender(store, sink, health)
+        await outbox.start()
+        await until(lambda: list(store.parked) == ["a"])
+        sink.poison = b""
+        await outbox.unpark()
+        await until(lambda: sink.sent == [b"bad"])
+        await outbox.stop(1.0)
+
+    run(test)
+
+
 def test_waits_grow_and_never_undercut_what_the_answer_asked(health: Health) -> None:
     store = MemoryStore(entry("a"))
     sink = Script(

@@ -109,15 +109,16 @@ def test_with_a_wrong_or_absent_certificate_it_waits(
     }[wrong]
     with pytest.raises(RetryableError):
         send(destination)
+    assert MetricsPush(reader(rows()), destination, 60.0).push() is False
     assert receiver.got == []
 
 
 def test_an_expired_server_certificate_is_not_trusted(protocol: Any, receiver: Receiver, world: World) -> None:
-    with (
-        serve(protocol, receiver, world.expired, world.trusted.file) as port,
-        pytest.raises(RetryableError),
-    ):
-        send(mutual(f"https://localhost:{port}", protocol, world.trusted.file, world.client))
+    with serve(protocol, receiver, world.expired, world.trusted.file) as port:
+        destination = mutual(f"https://localhost:{port}", protocol, world.trusted.file, world.client)
+        with pytest.raises(RetryableError):
+            send(destination)
+        assert MetricsPush(reader(rows()), destination, 60.0).push() is False
     assert receiver.got == []
 
 

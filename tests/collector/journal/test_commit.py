@@ -53,6 +53,16 @@ def test_always_tells_after_the_fsync_and_shares_it() -> None:
     assert bench.commit.stop(5)
 
 
+def test_a_fault_that_nobody_thought_of_is_told_and_the_next_group_is_written() -> None:
+    bench = Bench("always")
+    bench.commit.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench.files, "append", lambda *_: 1 // 0)
+        assert bench.send(1) == [(1, ZeroDivisionError)]
+    assert bench.send(2) == [(2, True)]
+    assert bench.commit.stop(5)
+
+
 def test_interval_tells_at_once_and_syncs_soon() -> None:
     bench = Bench("interval", interval_s=0.05)
     bench.commit.start()

@@ -48,3 +48,11 @@ def test_unknown_fields_pass_through() -> None:
 
     assert written.endswith(b"\xfa\x01\x02hi")
     assert protobuf.decode_traces(written).spans[0].attributes == {"a": "<a>"}
+
+
+def test_bytes_are_rewritten_as_the_text_that_they_hold() -> None:
+    span = Span(TRACE, SPAN, "s", attributes={"a": b"\xff\x00secret\xfe", "b": [b"{'k': 'secret'}"], "c": b"\xff"})
+
+    written = protobuf.decode_traces(rewrite_traces(encode.encode_traces(Batch(spans=(span,))), mark)).spans[0]
+
+    assert dict(written.attributes) == {"a": b"\xff\x00<a>\xfe", "b": [b"{'k': '<b>'}"], "c": b"\xff"}

@@ -37,7 +37,7 @@ class Receiver:
         self.http_port = 0
         self.grpc_port = 0
 
-    async def keep(self, signal: str, encoding: str, body: bytes) -> None:
+    async def keep(self, signal: str, encoding: str, body: bytes, _heads: object = None) -> None:
         if self.fails:
             raise self.fails
         self.kept.append((signal, encoding, body))

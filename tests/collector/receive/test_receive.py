@@ -125,7 +125,11 @@ async def test_a_refusal_says_when_to_come_back(
     assert (response.status_code, float(response.headers["retry-after"])) == (http, -(-seconds // 1))
     with pytest.raises(grpc.aio.AioRpcError) as error:
         await receiver.export(traces("a"))
-    details = dict(error.value.trailing_metadata() or ())["grpc-status-details-bin"]
+    trailing = dict(error.value.trailing_metadata() or ())
+    details = trailing["grpc-status-details-bin"]
+    assert (
+        RetryInfo.FromString(trailing["google.rpc.retryinfo-bin"]).retry_delay.ToTimedelta().total_seconds() == seconds
+    )
     for status in (Status.FromString(response.content), Status.FromString(details)):
         info = RetryInfo()
         assert status.code == code.value[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,11 @@ from grpc import aio
 
 from collector.config.options import Auth, Tls
 from collector.listen.errors import StartError
+from collector.listen.http import HttpServer
+from collector.listen.rpc import RpcServer
+from collector.listen.sockets import bind
 from collector.listen.tls import Certificates
+from collector.listen.tokens import Tokens
 
 pytestmark = pytest.mark.anyio
 Receiving = Callable[..., AbstractAsyncContextManager[Any]]
@@ -125,15 +129,9 @@ async def test_only_the_right_token_is_let_in(
         assert ("traces unauthenticated" in receiver.counts) is (http == "401")
 
 
-async def test_a_renewed_certificate_is_served_to_the_next_connection(authority: Callable[..., Any]) -> None:
-    from collector.listen.http import HttpServer
-    from collector.listen.rpc import RpcServer
-    from collector.listen.sockets import bind
-    from collector.listen.tokens import Tokens
-
-    first, second = authority("first"), authority("second")
-    server = first.sign("server")
-    certificates = Certificates(Tls(cert_file=str(server.cert), key_file=str(server.key)))
+@asynccontextmanager
+async def secured(certificates: Certificates) -> AsyncIterator[tuple[int, int]]:
+    """Both servers behind these certificates, as ports: HTTP, gRPC. Whoever is let in is answered 200."""
 
     async def hello(_scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
@@ -150,24 +148,53 @@ async def test_a_renewed_certificate_is_served_to_the_next_connection(authority:
     rpc.bind()
     await http.start()
     await rpc.start()
-
-    async def asked() -> list[str]:
-        return [
-            await ask(port, a.file)
-            for a in (first, second)
-            for ask, port in ((over_http, http.port), (over_grpc, rpc.port))
-        ]
-
-    assert await asked() == ["200", "200", "cut off", "cut off"]
-    renewed = second.sign("server")
-    server.cert.write_bytes(renewed.cert.read_bytes())
-    with pytest.raises(StartError, match="cannot use the certificate"):
-        certificates.reload()
-    assert await asked() == ["200", "200", "cut off", "cut off"], "a certificate without its key changes nothing"
-    server.key.write_bytes(renewed.key.read_bytes())
-    certificates.reload()
-    assert await asked() == ["cut off", "cut off", "200", "200"]
+    yield http.port, rpc.port
     await asyncio.gather(http.stop(1), rpc.stop(1))
+
+
+async def test_an_authority_that_is_taken_out_lets_nobody_in_any_more(authority: Callable[..., Any]) -> None:
+    old, new = authority("old"), authority("new")
+    server = new.sign("server")
+    leaked, current = old.sign("leaked"), new.sign("current")
+    accepted = Path(server.cert).with_name("accepted.pem")
+    accepted.write_bytes(old.file.read_bytes())
+    certificates = Certificates(Tls(cert_file=str(server.cert), key_file=str(server.key), client_ca_file=str(accepted)))
+    async with secured(certificates) as (http, rpc):
+
+        async def asked() -> list[str]:
+            return [
+                await ask(port, new.file, client)
+                for client in (leaked, current)
+                for ask, port in ((over_http, http), (over_grpc, rpc))
+            ]
+
+        assert await asked() == ["200", "200", "cut off", "cut off"]
+        accepted.write_bytes(new.file.read_bytes())
+        certificates.reload()
+        assert await asked() == ["cut off", "cut off", "200", "200"]
+
+
+async def test_a_renewed_certificate_is_served_to_the_next_connection(authority: Callable[..., Any]) -> None:
+    first, second = authority("first"), authority("second")
+    server = first.sign("server")
+    certificates = Certificates(Tls(cert_file=str(server.cert), key_file=str(server.key)))
+
+    async with secured(certificates) as (http, rpc):
+
+        async def asked() -> list[str]:
+            return [
+                await ask(port, a.file) for a in (first, second) for ask, port in ((over_http, http), (over_grpc, rpc))
+            ]
+
+        assert await asked() == ["200", "200", "cut off", "cut off"]
+        renewed = second.sign("server")
+        server.cert.write_bytes(renewed.cert.read_bytes())
+        with pytest.raises(StartError, match="cannot use the certificate"):
+            certificates.reload()
+        assert await asked() == ["200", "200", "cut off", "cut off"], "a certificate without its key changes nothing"
+        server.key.write_bytes(renewed.key.read_bytes())
+        certificates.reload()
+        assert await asked() == ["cut off", "cut off", "200", "200"]
 
 
 @pytest.mark.parametrize("case", ["no file", "another key", "no certificate", "an encrypted key", "no authority"])

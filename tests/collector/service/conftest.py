@@ -55,6 +55,11 @@ class Process:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def _read(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
@@ -63,13 +68,13 @@ class Process:
             except ValueError:
                 self.text.append(line.rstrip("\n"))
 
-    def said(self, message: str, seconds: float = 20.0) -> dict[str, Any]:
+    def said(self, message: str, seconds: float = 60.0) -> dict[str, Any]:
         """The first log record with this message, waited for."""
         return self.until(
             lambda: next((r for r in self.log if r["message"] == message), None), seconds, f"{message!r} was not said"
         )
 
-    def until(self, done: Callable[[], Any], seconds: float = 20.0, what: str = "did not happen") -> Any:
+    def until(self, done: Callable[[], Any], seconds: float = 60.0, what: str = "did not happen") -> Any:
         """The first true value of `done`."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -113,7 +118,7 @@ class Process:
         """Send it a signal."""
         self._process.send_signal(number)
 
-    def wait(self, seconds: float = 20.0) -> int:
+    def wait(self, seconds: float = 60.0) -> int:
         """Its exit code."""
         code = self._process.wait(seconds)
         self._reader.join(5)

@@ -231,20 +231,32 @@ def test_a_session_is_deleted_with_its_content(serving: Serving, tmp_path: Path)
         url = process.url(f"/api/v1/sessions/{session_id}")
         assert httpx.delete(url).status_code == 204
         assert httpx.delete(url).status_code == 404
-        assert (process.sessions(), list((tmp_path / "dossiers").glob("*"))) == ([], [])
+        assert process.sessions() == []
+        process.until(lambda: not list((tmp_path / "dossiers").glob("*")), what="its files did not go")
 
 
 @pytest.mark.parametrize("opened", [True, False])
 def test_the_admin_listeners_ask_for_a_token_too(serving: Serving, tmp_path: Path, opened: bool) -> None:
-    options = {"admin.auth.token_env": "ADMIN_TOKEN", "admin.open_health": str(opened).lower()}
+    (tmp_path / "tokens").write_text("expired 2020-01-01T00:00:00Z\n", encoding="utf-8")
+    options = {
+        "admin.auth.token_env": "ADMIN_TOKEN",
+        "admin.auth.token_file": str(tmp_path / "tokens"),
+        "admin.open_health": str(opened).lower(),
+    }
     with serving(tmp_path, options, {"ADMIN_TOKEN": "right"}) as process:
-        right, wrong = {"authorization": "Bearer right"}, {"authorization": "Bearer wrong"}
+        right, wrong, expired = ({"authorization": f"Bearer {token}"} for token in ("right", "wrong", "expired"))
         for path in ("/api/v1/sessions", "/metrics"):
-            assert [process.get(path, headers=h).status_code for h in (right, wrong, {})] == [200, 401, 401]
+            assert [process.get(path, headers=h).status_code for h in (right, wrong, expired, {})] == [
+                200,
+                401,
+                401,
+                401,
+            ]
         assert process.get("/healthz").status_code == (200 if opened else 401)
         with grpc.insecure_channel(process.address("admin.grpc")) as channel:
             assert asked(channel, "/orbitrelay.v1.QueryService/ListSessions", right) == "OK"
             assert asked(channel, "/orbitrelay.v1.QueryService/ListSessions", wrong) == "UNAUTHENTICATED"
+            assert asked(channel, "/orbitrelay.v1.QueryService/ListSessions", expired) == "UNAUTHENTICATED"
             assert asked(channel, "/orbitrelay.v1.QueryService/WatchReports", {}) == "UNAUTHENTICATED"
             assert asked(channel, "/grpc.health.v1.Health/Check", {}) == ("OK" if opened else "UNAUTHENTICATED")
         assert "right" not in json.dumps(process.log)
@@ -272,8 +284,8 @@ def test_the_admin_listeners_speak_mutual_tls(serving: Serving, tmp_path: Path, 
     tls = {"cert_file": str(server.cert), "key_file": str(server.key), "client_ca_file": str(ours.file)}
     with serving(tmp_path, {f"admin.tls.{name}": value for name, value in tls.items()}) as process:
 
-        def over_http(pair: Any) -> str:
-            context = ssl.create_default_context(cafile=str(ours.file))
+        def over_http(pair: Any, trusted: Any = ours) -> str:
+            context = ssl.create_default_context(cafile=str(trusted.file))
             if pair:
                 context.load_cert_chain(pair.cert, pair.key)
             try:
@@ -281,9 +293,9 @@ def test_the_admin_listeners_speak_mutual_tls(serving: Serving, tmp_path: Path, 
             except httpx.TransportError:
                 return "cut off"
 
-        def over_grpc(pair: Any) -> str:
+        def over_grpc(pair: Any, trusted: Any = ours) -> str:
             own = (pair.key.read_bytes(), pair.cert.read_bytes()) if pair else (None, None)
-            credentials = grpc.ssl_channel_credentials(ours.file.read_bytes(), *own)
+            credentials = grpc.ssl_channel_credentials(trusted.file.read_bytes(), *own)
             with grpc.secure_channel(process.address("admin.grpc"), credentials) as channel:
                 return asked(channel, "/grpc.health.v1.Health/Check", {})
 
@@ -294,3 +306,8 @@ def test_the_admin_listeners_speak_mutual_tls(serving: Serving, tmp_path: Path, 
             "cut off",
         ]
         assert [over_grpc(pair) for pair in (client, stranger, expired, None)] == ["OK"] + ["UNAVAILABLE"] * 3
+        assert (over_http(client, other), over_grpc(client, other)) == ("cut off", "UNAVAILABLE"), "who trusts others"
+        with pytest.raises(httpx.TransportError):
+            process.get("/healthz")  # in plain text
+        with grpc.insecure_channel(process.address("admin.grpc")) as channel:
+            assert asked(channel, "/grpc.health.v1.Health/Check", {}) == "UNAVAILABLE"

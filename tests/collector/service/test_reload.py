@@ -60,14 +60,16 @@ def test_sighup_takes_what_is_reloadable_and_names_what_is_not(
     process: Any, folder: Path, recorded: list[bytes]
 ) -> None:
     text = (folder / "orbitrelay.yaml").read_text(encoding="utf-8")
-    replace(
-        folder / "orbitrelay.yaml", text + "sessions:\n  idle: 1m\nlog:\n  level: debug\ncontent:\n  redact: [Redis]\n"
+    changes = (
+        "limits:\n  memory: 2GiB\nsessions:\n  idle: 1m\nretention:\n  age: 1d\nlog:\n  level: debug\n"
+        "content:\n  redact: [Redis]\n"
     )
+    replace(folder / "orbitrelay.yaml", text + changes)
     replace(folder / "contracts.yaml", CONTRACTS.format(name="second", fields="goal, owner"))
     replace(folder / "tokens", "two\n")
     process.signal(signal.SIGHUP)
-    assert process.said("reloaded")["changed"] == ["content.redact", "log.level"]
-    assert process.said("changed options need a restart")["options"] == ["sessions.idle"]
+    assert process.said("reloaded")["changed"] == ["sessions.idle", "content.redact", "retention.age", "log.level"]
+    assert process.said("changed options need a restart")["options"] == ["limits.memory"]
     assert [play(process, recorded, token) for token in ("one", "two")] == [401, 200]
     (session,) = process.closed()
     assert session["contract_name"] == "second"

@@ -43,7 +43,7 @@ def test_backup_and_rescore_beside_a_running_collector(
     assert capsys.readouterr().err.endswith(": file exists\n")
 
     (tmp_path / "other.yaml").write_text(
-        "version: 1\nrules:\n- name: other\n  match: {service.name: 'gateway-*'}\n  contract: {researcher: [goal, owner]}\n",
+        "version: 1\nrules:\n- name: other\n  match: {service.name: 'gateway-*', telemetry.sdk.language: python}\n  contract: {researcher: [goal, owner]}\n",
         encoding="utf-8",
     )
     assert main(["rescore", str(tmp_path / "other.yaml"), *data]) == 0
@@ -62,7 +62,8 @@ def test_delete_asks_the_running_collector(process: Any, folder: Path, capsys: p
     assert main(["delete", session_id, *arguments]) == 0
     assert main(["delete", session_id, *arguments]) == 1
     assert capsys.readouterr().out == f"{session_id}: deleted\n{session_id}: no such session\n"
-    assert (process.sessions(), list((folder / "dossiers").glob("*"))) == ([], [])
+    assert process.sessions() == []
+    process.until(lambda: not list((folder / "dossiers").glob("*")), what="the files did not go")
 
 
 def test_delete_works_on_the_folder_of_a_stopped_collector(

@@ -191,3 +191,24 @@ def test_after_the_reopen_window_the_same_key_is_another_session() -> None:
     assert world.wait(15) == [("roots_ended", (), 1)]
     names = sorted(world.archive.sessions)
     assert names[1] == names[0] + "~2"
+
+
+def test_past_its_limit_a_session_keeps_the_spans_that_its_skeleton_stands_in() -> None:
+    world = World(session_spans=3)
+    world.take(*(span(A, number, 1, agent=False) for number in (11, 12, 13)))
+    world.take(span(A, 4, 3, skeleton=True), span(A, 3, 2, agent=False), span(A, 14, 2, agent=False))
+    world.take(span(A, 2, 1, agent=False), span(A, 1))
+    assert world.wait(15) == [("roots_ended", ("span_limit",), 8)]
+    kept = [msgspec.msgpack.decode(payload)[1] for payload in world.archive.facts[A]]
+    assert kept == [11, 12, 13, 4, 3, 2], "14 is a leaf; of twice the limit there is no more room"
+
+
+def test_open_sessions_close_by_rules_that_change() -> None:
+    world = World()
+    world.take(span(A, 2, 1), span(B, 1))
+    world.now += 5
+    world.assembler.change(Rules(grace_ns=seconds(4), idle_ns=seconds(10), reopen_window_ns=seconds(20)))
+    assert world.wait(0) == [("roots_ended", (), 1)]
+    assert world.wait(5) == [("idle", ("unresolved_parents",), 1)]
+    world.now += 21
+    assert world.take(span(B, 1)) == [Sight.NEW]

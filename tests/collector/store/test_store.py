@@ -186,6 +186,10 @@ def test_what_is_over_age_or_size_is_named_oldest_first_and_deletion_is_complete
     assert (deleted.sessions, deleted.stems) == ((made[0].session_id,), ("s-1",))
     assert names(store) == ["s-3", "s-2"]
     assert store.report(made[0].session_id) is None
+    removals = [(entry.name, entry.payload) for entry in store.outbox("files")]
+    assert removals == [(f"{made[0].session_id}/s-1{suffix}", b"") for suffix in (".trace.json", ".dossier.md")]
+    assert store.outbox_trim("files", 1) == 0, "what removes files is not dropped at the bound"
+    assert store.claim_name("s-1", made[0].session_id) == "", "a write that was under way when it was deleted"
 
 
 def test_working_state_goes_after_its_window_and_reports_stay(store: Store) -> None:
