@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(300)]
 Serving = Callable[..., AbstractContextManager[Any]]
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SESSIONS = len(RECORDED) + 3
+PATIENCE = 90.0
+"""Seconds: other tests may be at work on the same machine."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -41,11 +43,12 @@ def process(serving: Serving, tmp_path_factory: pytest.TempPathFactory) -> Itera
     (folder / "contracts.yaml").write_text(CONTRACTS, encoding="utf-8")
     options = {"contracts.file": str(folder / "contracts.yaml"), "page.trace_url": TRACE_URL, "sessions.grace": "1s"}
     with serving(folder / "data", options) as process:
+        process.said("ready", PATIENCE)
         now = time.time_ns()
         for name in RECORDED:
             process.play(capture(name))
         process.play([incident("INC-4711", now - 60 * SECOND), long_story("long", now - 600 * SECOND), hostile(now)])
-        process.closed(SESSIONS)
+        process.until(lambda: len(process.sessions()) >= SESSIONS, PATIENCE)
         yield process
 
 
@@ -53,8 +56,9 @@ def process(serving: Serving, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "install Debian's package `chromium`"
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        started = playwright.chromium.launch(executable_path=program, args=FLAGS, timeout=PATIENCE * 1000)
         yield started
         started.close()
 
@@ -70,6 +74,7 @@ class Watched:
 
     def page(self, allowed: str = "", **options: Any) -> Page:
         context = self._browser.new_context(base_url=self.base, viewport={"width": 1280, "height": 900}, **options)
+        context.set_default_timeout(PATIENCE * 1000)
         self._open.append(context)
         page = context.new_page()
         page.on("console", lambda message: self._said(message.type, message.text, allowed))
@@ -183,7 +188,7 @@ def test_the_list_follows_what_closes(page: Page, process: Any) -> None:
         steps = [Step("planner", "reviewer", {"goal": "x"})]
         process.play([story("arrived <b>live</b>", "live-desk", steps, time.time_ns())])
         first = page.locator("tbody[data-rows] tr").first
-        expect(first.locator("th a")).to_have_text("arrived <b>live</b>", timeout=20_000)
+        expect(first.locator("th a")).to_have_text("arrived <b>live</b>")
         expect(page.get_by_role("status")).to_contain_text("New: arrived <b>live</b>, completeness")
     finally:
         session = session_of(process, "arrived")
@@ -231,11 +236,11 @@ def test_a_late_span_makes_a_revision_that_says_what_changed(page: Page, process
     begun = time.time_ns()
     steps = [Step("planner", "researcher", {"goal": "x", "affected_service": "y", "timeline": "z"})]
     process.play([story("revised", "incident-desk", steps, begun)])
-    process.until(lambda: [s for s in process.sessions() if s["name"] == "revised"])
+    process.until(lambda: [s for s in process.sessions() if s["name"] == "revised"], PATIENCE)
     session = session_of(process, "revised")
     more = [Step("auditor", "engineer", {"goal": "x"})]
     process.play([story("revised", "incident-desk ", more, begun + 60 * SECOND)])
-    process.until(lambda: [s for s in process.sessions() if s["name"] == "revised" and s["revision"] == 2])
+    process.until(lambda: [s for s in process.sessions() if s["name"] == "revised" and s["revision"] == 2], PATIENCE)
     page.goto(f"/sessions/{session}")
     revisions = page.locator("section", has=page.locator("#revisions")).locator("tbody tr")
     expect(revisions.first).to_contain_text("handoff found: auditor → engineer")
@@ -320,6 +325,7 @@ def test_a_token_is_asked_for_once_and_never_stands_in_an_address(
 ) -> None:
     (tmp_path / "tokens").write_text("the-secret\n", encoding="utf-8")
     with serving(tmp_path / "data", {"admin.auth.token_file": str(tmp_path / "tokens")}) as process:
+        process.said("ready", PATIENCE)
         watched = Watched(browser, f"http://{process.address('admin.http')}")
         page = watched.page(allowed="401")
         page.goto("/roles?range=24h")
