@@ -59,7 +59,12 @@ class Writer:
         return Response(
             text.encode("utf-8", "replace"),
             status,
-            {"content-security-policy": POLICY, "cross-origin-opener-policy": "same-origin", "vary": "accept"},
+            {
+                "content-security-policy": POLICY,
+                "cross-origin-opener-policy": "same-origin",
+                "referrer-policy": "same-origin",  # with none at all, a browser does not say where a form comes from
+                "vary": "accept",
+            },
             media_type="text/html",
         )
 
