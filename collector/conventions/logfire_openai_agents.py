@@ -35,7 +35,12 @@ def _facts(span: Span) -> Iterator[Fact]:
             failed=span.status_code == STATUS_ERROR,
             plain=True,
         )
-    elif kind.casefold().startswith(_CHAT) or a.get("gen_ai.operation.name") == "chat" or "events" in a or "response" in a:
+    elif (
+        kind.casefold().startswith(_CHAT)
+        or a.get("gen_ai.operation.name") == "chat"
+        or "events" in a
+        or "response" in a
+    ):
         heard, said = _conversation(a)
         yield ModelCall(model=reading.model(a), usage=reading.usage(a), heard=heard, said=said)
 

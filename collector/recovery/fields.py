@@ -92,10 +92,13 @@ def of_arguments(value: Any, *, without: Iterable[str] = ()) -> list[Field] | No
     if len(entries) == 1:
         key, only = next(iter(entries.items()))
         inner = values.parse(only)
-        if isinstance(inner, dict) and (key.casefold() in WHOLE or key.casefold() in BAGS):
-            return of_object(inner)
+        # A text is all that was passed, whatever the argument is called; an object is a value of its own, but for a bag.
+        if isinstance(inner, dict) and (isinstance(only, str) or key.casefold() in WHOLE or key.casefold() in BAGS):
+            return of_object({str(k): v for k, v in inner.items()})
         if snake_case(key) in WHOLE and isinstance(only, str):
             return of_text(only)
+        if isinstance(only, str):
+            return merge([*of_object(entries), *_labelled(only)])
     return of_object(entries)
 
 
@@ -125,11 +128,12 @@ def of_text(text: str) -> list[Field]:
         return []
     if values.is_redacted(text):
         return [Field(MESSAGE, text, MESSAGE, "redacted")]
-    whole = _field(MESSAGE, MESSAGE, text)
-    form = values.labelled(text)
-    if form is None:
-        return [whole]
-    return merge([whole, *(_field(snake_case(label), label, value) for label, value in form.items())])
+    return merge([_field(MESSAGE, MESSAGE, text), *_labelled(text)])
+
+
+def _labelled(text: str) -> list[Field]:
+    form = values.labelled(text) or {}
+    return [_field(snake_case(label), label, value) for label, value in form.items()]
 
 
 def of_value(value: Any) -> list[Field]:

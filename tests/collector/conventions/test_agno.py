@@ -92,7 +92,7 @@ def test_member_beside_the_delegating_tool_is_called_by_it_and_a_member_team_del
 
     assert relays(recovered(w.t)) == [
         'Chief Editor -> Night Desk delegate explicit 1 {"task": "Cover the vote"}',
-        'Night Desk -> Fact Checker 2 delegate explicit 1 {"task": {"claims": ["a"], "deadline": null}}',
+        'Night Desk -> Fact Checker 2 delegate explicit 1 {"claims": ["a"], "deadline": null}',
         'Fact Checker 2 -> Night Desk return explicit None {"message": "True."}',
         'Night Desk -> Chief Editor return explicit None {"message": "Covered."}',
     ]

@@ -55,9 +55,16 @@ def expected(kind: str) -> dict[str, Any]:
         "sessions": 1,
         "agents": [north, one, summer, twelve],
         "handoffs": [
-            handoff(1, north, one, "delegate", {"task": BRIEF_TEXT}, optional=list(BRIEF)),
+            handoff(1, north, one, "delegate", BRIEF),
             handoff(2, north, summer, "delegate", {"task": DESK}, form="text"),
-            handoff(3, summer, twelve, "delegate", {"task": LABELLED}, form="text"),
+            handoff(
+                3,
+                summer,
+                twelve,
+                "delegate",
+                {"task": LABELLED, "titre": "La crue", "photo": "", "colonnes": "3"},
+                form="labelled",
+            ),
             handoff(4, north, one, "delegate", {"task": AGAIN}, form="text"),
         ],
         "returns": [
