@@ -39,7 +39,7 @@ BEGIN, END = "<!-- benchmark: analysis -->", "<!-- /benchmark: analysis -->"
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 STAGES = ("load", "inspect", "score", "bottlenecks", "dossier", "write")
 ANALYSIS = STAGES[:4]
-ROUNDS = {1_000: 9, 10_000: 5, 100_000: 3}
+ROUNDS = {1_000: 9, 10_000: 5, 100_000: 2}
 THOUSANDS = 5_000
 STARTS = 25
 

@@ -116,7 +116,6 @@ class Sandbox:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=60,
         )
         assert done.returncode == 0, f"line {block.line}:\n{done.stdout}"
         expected = output.text.splitlines() if output is not None else []
@@ -193,12 +192,19 @@ def stands_in(part: Any, whole: Any) -> bool:
 @pytest.mark.timeout(300)  # it builds a wheel, and a machine may be slow
 @pytest.mark.parametrize("page", [page for page in pages() if page not in HELD_ELSEWHERE])
 def test_the_blocks_of_a_page_do_what_they_show(page: str, tmp_path: Path) -> None:
-    (tmp_path / "page").mkdir()
-    (tmp_path / "install").mkdir()
-    sandbox, installing = Sandbox(tmp_path / "page"), Sandbox(tmp_path / "install")
+    sandbox = Sandbox(tmp_path)
     found = blocks(read(page))
     for block, following in zip_longest(found, found[1:]):
-        check(block, following, page, installing if block.how == "install" else sandbox)
+        if block.how != "install":
+            check(block, following, page, sandbox)
+
+
+def test_what_the_pages_install_brings_no_dependency_and_works(tmp_path: Path) -> None:
+    installing = [(page, block) for page in pages() for block in blocks(read(page)) if block.how == "install"]
+    assert installing
+    for i, (page, block) in enumerate(installing):
+        (tmp_path / str(i)).mkdir()
+        check(block, None, page, Sandbox(tmp_path / str(i)))
 
 
 def test_pages_that_are_held_elsewhere_are_named_by_their_test() -> None:
