@@ -50,7 +50,7 @@ def stroke(fields: int) -> float:
 def flow(relays: Sequence[Relay], roles: dict[str, str]) -> Markup:
     """Draw the handoffs. `roles` gives the role of each agent."""
     agents = list(dict.fromkeys(agent for relay in relays for agent in (relay.source, relay.target)))
-    pitch = 176 if len(agents) <= 4 else 140 if len(agents) <= 8 else 116
+    pitch = 176 if len(agents) <= 4 else 128 if len(agents) <= 8 else 116
     column = {agent: _GUTTER + pitch * (place + 0.5) for place, agent in enumerate(agents)}
     right = _GUTTER + pitch * len(agents)
     beside = max(_BESIDE, _WIDE - right)

@@ -25,6 +25,7 @@ _GAP: Final = 108
 _PORT: Final = 24
 _SPACE: Final = 22
 _PAD: Final = 10
+_FITS: Final = 1_500  # a little wider than the page: shown smaller, and not scrolled
 _SWEEPS: Final = 6
 
 
@@ -196,7 +197,14 @@ def _draw(
     if any(edge.places[0] != edge.places[-1] and left[edge.places[0]] == left[edge.places[-1]] for edge in edges):
         width += _GAP // 2
     title = f"{words.counted(handoffs, 'handoff')} between {words.counted(len(agents), 'agent')}, by pair"
-    return picture(width, height, title, "The ledger below says the same in words.", parts, "overview")
+    return picture(
+        width,
+        height,
+        title,
+        "The ledger below says the same in words.",
+        parts,
+        "overview fit" if width <= _FITS else "overview",
+    )
 
 
 def _edges(

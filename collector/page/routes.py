@@ -91,7 +91,7 @@ class Page:
     def _listing(self, asked: Wanted) -> Listing:
         sequence = self._store.last_sequence()  # first: a report that comes meanwhile is told of again, and not missed
         page = self._store.sessions(asked.chosen(self._now_ns()), asked.page, PAGE_SIZE)
-        return listing(asked, page, self._store.known(), sequence, self._store.stats().open_sessions)
+        return listing(asked, page, self._store.known(), sequence, self._store.open_sessions())
 
     async def _live(self, request: Request) -> Response:
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")

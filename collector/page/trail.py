@@ -190,6 +190,14 @@ def _remark(handoff: Handoff, field: ContextField | None, last: _Last | None, ev
     return ""
 
 
+def _without_common_space(gone: str, came: str) -> tuple[str, str, str]:
+    """Two texts without the space that both end in, and that space."""
+    kept = 0
+    while kept < min(len(gone), len(came)) and gone[-1 - kept] == came[-1 - kept] and gone[-1 - kept].isspace():
+        kept += 1
+    return (gone[:-kept], came[:-kept], gone[len(gone) - kept :]) if kept else (gone, came, "")
+
+
 def difference(before: str, after: str) -> tuple[Piece, ...]:
     """What changed between two texts, word by word; beyond a limit the rest is left out and counted.
 
@@ -202,10 +210,9 @@ def difference(before: str, after: str) -> tuple[Piece, ...]:
         if tag == "equal":
             pieces.append(("same", words.block("".join(old[a:b]), _DIFF_LIMIT)))
             continue
-        if b > a:
-            pieces.append(("gone", words.block("".join(old[a:b]), _DIFF_LIMIT)))
-        if d > c:
-            pieces.append(("new", words.block("".join(new[c:d]), _DIFF_LIMIT)))
+        gone, came, kept = _without_common_space("".join(old[a:b]), "".join(new[c:d]))
+        found: tuple[Piece, ...] = (("gone", gone), ("new", came), ("same", kept))
+        pieces += [(kind, words.block(text, _DIFF_LIMIT)) for kind, text in found if text]
     left = len(before) + len(after) - len("".join(old)) - len("".join(new))
     if left:
         pieces.append(("more", f"… (+{left} characters not compared)"))

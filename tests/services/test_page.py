@@ -257,7 +257,7 @@ def test_one_field_is_followed_hop_by_hop(page: Page, process: Any) -> None:
     with page.expect_navigation():
         page.get_by_role("combobox", name="Field").select_option("goal")
     changed = page.locator(".trail li.changed").first
-    assert (changed.locator("del").inner_text(), changed.locator("ins").inner_text()) == ("1 ", "5 ")
+    assert (changed.locator("del").inner_text(), changed.locator("ins").inner_text()) == ("1", "5")
 
 
 def test_roles_say_what_is_judged_and_what_is_not(page: Page) -> None:

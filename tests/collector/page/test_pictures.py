@@ -81,7 +81,7 @@ def test_two_handoffs_by_pair() -> None:
     assert lines(
         overview([relay(1, "a", "b"), relay(2, "a", "b", grade="D"), relay(3, "b", "a", mode="return")], {})
     ) == snapshot("""\
-<svg class="overview" role="img" aria-label="3 handoffs between 2 agents, by pair. The ledger below says the same in words."
+<svg class="overview fit" role="img" aria-label="3 handoffs between 2 agents, by pair. The ledger below says the same in words."
     viewBox="0 0 384 68" width="384" height="68">
 <title>3 handoffs between 2 agents, by pair</title>
 <desc>The ledger below says the same in words.</desc>
