@@ -350,7 +350,7 @@ class Edges:
             if target is None or signal is None or signal.mode or edge.mode != "transfer":
                 continue
             last = target.team[-1] if target.team else target
-            if id(last) in asked_out:
+            if id(last) in asked_out or any(f.one_way for f in edge.source.facts):
                 continue
             group = beside[target.trace_id, id(target.parent)]
             later = bisect_left(group, last.end, key=lambda v: v.start)
