@@ -20,9 +20,7 @@ def tool(
     name: str, arguments: Content | None, result: Content | None, *, call_id: str = "", failed: bool = False
 ) -> ToolCall:
     """A tool's run: a delegation where it is Agno's and names the member; any other tool's name counts for nothing."""
-    given = reading.mapping(arguments.value) if arguments is not None else {}
-    member = given.get("member_id") if name in _ONE else None
-    target = member if isinstance(member, str) else ""
+    target = reading.argument(arguments, "member_id") if name in _ONE else ""
     return ToolCall(
         name=name,
         call_id=call_id,

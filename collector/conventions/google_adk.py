@@ -51,7 +51,7 @@ def _tool(span: Span) -> ToolCall | None:
     result = reading.content(a, "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "output.value")
     kind = reading.text(a, "gen_ai.tool.type")
     transfer = kind == "TransferToAgentTool" or (name == _TRANSFER and kind in ("", "function"))
-    target = str(reading.mapping(arguments.value).get("agent_name") or "") if transfer and arguments is not None else ""
+    target = reading.argument(arguments, "agent_name") if transfer else ""
     return ToolCall(
         name=name,
         call_id=reading.text(a, "gen_ai.tool.call.id"),

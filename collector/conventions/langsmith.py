@@ -37,6 +37,8 @@ def _facts(span: Span) -> Iterator[Fact]:
         failed = span.status_code == STATUS_ERROR and not langgraph.is_control_flow(span.events)
         yield langgraph.tool_fact(name, at, _inner(inputs, "input"), _inner(outputs, "output"), failed=failed)
     elif kind:
+        command = _inner(outputs, "output")
+        outputs = command if langgraph.gotos(command) else outputs
         yield from langgraph.run_facts(name, at, inputs, outputs)
 
 
@@ -47,7 +49,7 @@ def _said(outputs: Content | None) -> tuple[Message, ...] | None:
 
 
 def _inner(found: Content | None, key: str) -> Content | None:
-    """A tool's arguments or answer: LangSmith wraps what is no object in one with a single key."""
+    """A tool's arguments or answer, a node's Command: LangSmith wraps what is no object in one with a single key."""
     if found is None:
         return None
     wrapped = reading.mapping(found.value)

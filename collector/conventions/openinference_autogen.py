@@ -32,6 +32,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             output=reading.content(a, "output.value"),
             came_from="" if before in _NOBODY or before == name else before,
             named=True,
+            one_way=True,
         )
     elif kind == "TOOL":
         yield ToolCall(

@@ -24,7 +24,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     for fact in genai_facts(span):
         if isinstance(fact, Visit):
             if fact.name:
-                yield msgspec.structs.replace(fact, named=True)
+                yield msgspec.structs.replace(fact, named=True, one_way=True)
         elif isinstance(fact, ToolCall):
             yield msgspec.structs.replace(fact, plain=True)
         else:

@@ -48,6 +48,13 @@ def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def argument(given: Content | None, key: str) -> str:
+    """The text of one argument of a call, also of arguments that were cut behind it."""
+    found = values.opened(given.value) if given is not None else None
+    value = found[0].get(key) if found is not None and found[1] != (key,) else None
+    return value if isinstance(value, str) else ""
+
+
 def integer(attributes: Attributes, *keys: str) -> int | None:
     """The first of the keys that holds a count."""
     for key in keys:

@@ -29,7 +29,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         elif isinstance(fact, Visit):
             # An agent that hands over publishes nothing: an empty list is no answer, and says nothing of what it said.
             said = fact.said if fact.said else None
-            yield msgspec.structs.replace(fact, said=said, named=True)
+            yield msgspec.structs.replace(fact, said=said, named=True, one_way=True)
         else:
             yield fact
 

@@ -34,9 +34,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 def _tool(span: Span) -> ToolCall:
     call = genai.tool_call(span)
     transfer = call.name == _HANDOFF
-    target = ""
-    if transfer and call.arguments is not None:
-        target = str(reading.mapping(call.arguments.value).get("agent_name") or "")
+    target = reading.argument(call.arguments, "agent_name") if transfer else ""
     return ToolCall(
         name=call.name,
         call_id=call.call_id,

@@ -19,7 +19,9 @@ _MAX_LITERAL = 1_000_000
 _REDACTED = re.compile(
     r"[<\[_*({]{1,3}\s*(?:redacted|masked|filtered|hidden|scrubbed)(?![a-z0-9])[^\n]{0,60}?[>\]_*)}]{1,3}", re.I
 )
-_MARKS = "<[_*({"
+_MARKS = "<[_*({█R"
+_BARE = re.compile(r"[*█]{3,}|REDACTED")
+_FENCE = re.compile(r"\A\s*```[a-z0-9]*[ \t]*\n(?P<inside>[^`]*)\n[ \t]*```\s*\Z", re.I)
 _LABEL = re.compile(
     r"^[ \t>*_#-]{0,6}(?P<label>[^\W\d_][^:\n{}\[\]\"`|=<>]{0,38}?)[*_]{0,2}[ \t]*:[*_]{0,2}(?:[ \t]+(?P<value>.*))?$"
 )
@@ -28,12 +30,12 @@ _MAX_LABEL_WORDS = 4
 
 
 def is_redacted(value: Any) -> bool:
-    """Whether the whole value is a marker that a producer puts in place of content (`__REDACTED__`, `<REDACTED>`, `[REDACTED]`)."""
+    """Whether the whole value is a marker that a producer puts in place of content (`__REDACTED__`, `<REDACTED>`, `[REDACTED]`, `***`)."""
     return (
         isinstance(value, str)
         and 0 < len(value) <= 80
         and value.lstrip()[:1] in _MARKS
-        and _REDACTED.fullmatch(value.strip()) is not None
+        and (_REDACTED.fullmatch(value.strip()) or _BARE.fullmatch(value.strip())) is not None
     )
 
 
@@ -52,6 +54,8 @@ _NONE = object()
 
 def _read(text: str) -> Any:
     stripped = text.strip()
+    if stripped[:3] == "```" and (fence := _FENCE.match(stripped)) is not None:
+        stripped = fence.group("inside").strip()
     if not stripped or stripped[0] not in '{["' or len(stripped) < 2:
         return _literal(stripped) if stripped[:1] == "(" else _NONE  # a bare word or a number stays text
     try:
@@ -167,7 +171,7 @@ def looks_cut(value: Any) -> bool:
     if not isinstance(value, str):
         return False
     text = value.strip()
-    if text[:1] not in ("{", "["):
+    if text[:1] not in ("{", "[") and text[:2] not in ('"{', '"['):
         return False
     try:
         json.loads(text)
@@ -175,7 +179,65 @@ def looks_cut(value: Any) -> bool:
         return False
     except json.JSONDecodeError as error:
         at_end = error.pos >= len(text) - 1 or error.msg.startswith("Unterminated string")
-        return at_end and _literal(text) is _NONE
+        in_word = any(word.startswith(text[error.pos :]) for word in ("true", "false", "null"))
+        in_escape = "escape" in error.msg and error.pos >= len(text) - 6
+        return (at_end or in_word or in_escape) and _literal(text) is _NONE
     except ValueError:
         return False
     return False
+
+
+def opened(value: Any) -> tuple[dict[str, Any], tuple[str, ...]] | None:
+    """The object in a content, and the path of keys to the value that a cut fell in: () where the object is whole.
+
+    Of an object that was cut all entries before the cut are whole, and the one in which it fell is there as far as it goes. None: no object.
+    """
+    whole = parse(value)
+    if isinstance(whole, dict):
+        return {str(k): v for k, v in whole.items()}, ()
+    if not isinstance(whole, str):
+        return None
+    text = whole.strip()
+    for _ in range(MAX_LAYERS):
+        if text[:1] != '"' or not looks_cut(text):
+            break
+        text = _cut_string(text)
+    return _cut_object(text) if text[:1] == "{" and looks_cut(text) else None
+
+
+def _cut_object(text: str, depth: int = 0) -> tuple[dict[str, Any], tuple[str, ...]]:
+    out: dict[str, Any] = {}
+    at = 1
+    while True:
+        found = _KEY.match(text, at)
+        if found is None:
+            return plain(out), ()
+        key = str(from_json(found.group("key")))
+        at = found.end()
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+            done = _NEXT.match(text, end)
+        except (ValueError, RecursionError):
+            done = None
+        if done is None:
+            rest = text[at:].strip()
+            if rest[:1] == "{" and depth < _MAX_DEPTH:
+                inner, path = _cut_object(rest, depth + 1)
+                return plain({**out, key: inner}), (key, *path)
+            return plain({**out, key: _cut_string(rest) if rest[:1] == '"' else rest}), (key,)
+        out[key] = value
+        at = done.end()
+
+
+def _cut_string(text: str) -> str:
+    """What a JSON string that has lost its end says, without an escape that the cut fell in."""
+    for lost in range(7):
+        try:
+            return str(from_json(text[: len(text) - lost] + '"'))
+        except ValueError:
+            continue
+    return text
+
+
+_KEY = re.compile(r'\s*(?P<key>"(?:[^"\\]|\\.)*")\s*:\s*(?=\S)', re.S)
+_NEXT = re.compile(r"\s*[,}]")

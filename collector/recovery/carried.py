@@ -186,9 +186,10 @@ class Reader:
             out.redacted = True
             return
         out.truncated = out.truncated or content.truncated or values.looks_cut(value)
-        parsed = values.parse(value)
-        if isinstance(parsed, dict):
-            found = reader.of_arguments({k: v for k, v in parsed.items() if not _names_target(str(k), v, target)}) or []
+        parsed = values.opened(value)
+        if parsed is not None:
+            entries, cut = parsed
+            found = reader.of_arguments({k: v for k, v in entries.items() if not _names_target(k, v, target)}, cut)
         else:
             found = reader.of_value(value)
         if found and all(f.state == "redacted" for f in found) and len(found) == 1 and found[0].name == reader.MESSAGE:

@@ -243,6 +243,8 @@ class Writer:
         if where.clock != target.first.clock:
             return None, ["latency_two_clocks"]
         gap = target.start - begin
+        if not target.first.span.start_ns or not where.span.start_ns:
+            return None, ["start_missing"]
         if gap < 0:
             return None, ["latency_negative"]
         waited = edge.mode == "transfer" and edge.source.trace_id != target.trace_id and edge.evidence != "inferred"

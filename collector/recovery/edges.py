@@ -148,7 +148,7 @@ class Edges:
             if signal.taken_by or signal.source is visit or signal.start > visit.start:
                 continue
             if self._is(visit, signal.target) or (not signal.target and signal.sure and visit.via is not None):
-                return signal if signal.sure or visit.via is not None else None
+                return signal
         return None
 
     def _signalled(self) -> None:
@@ -350,11 +350,11 @@ class Edges:
             if target is None or signal is None or signal.mode or edge.mode != "transfer":
                 continue
             last = target.team[-1] if target.team else target
-            if id(last) in asked_out:
+            if id(last) in asked_out or any(f.one_way for f in edge.source.facts):
                 continue
             group = beside[target.trace_id, id(target.parent)]
             later = bisect_left(group, last.end, key=lambda v: v.start)
-            again = next((v for v in group[later : later + 2] if v is not last), None)
+            again = next((v for v in group[later : later + 3] if v is not last and v is not edge.source), None)
             if again is None or again.key != edge.source.key:
                 continue
             guesses = self.incoming.get(id(again), [])

@@ -80,51 +80,47 @@ def kind(name: str) -> str:
     return "note"
 
 
-def of_arguments(value: Any, *, without: Iterable[str] = ()) -> list[Field] | None:
-    """Fields of a call's arguments. None: they hold no object (a bare text is for `of_text`)."""
-    parsed = values.parse(value)
-    if isinstance(parsed, list) and not parsed:
-        parsed = {}
-    if not isinstance(parsed, dict):
-        return None
-    skip = set(without)
-    entries = {str(k): v for k, v in parsed.items() if str(k) not in skip}
+def of_arguments(entries: dict[str, Any], cut: tuple[str, ...] = ()) -> list[Field]:
+    """Fields of a call's arguments. `cut`: the path of keys to the value that a length limit cut."""
     if len(entries) == 1:
         key, only = next(iter(entries.items()))
-        inner = values.parse(only)
+        inner = values.opened(only)
         # A text is all that was passed, whatever the argument is called; an object is a value of its own, but for a bag.
-        if isinstance(inner, dict) and (isinstance(only, str) or key.casefold() in WHOLE or key.casefold() in BAGS):
-            return of_object({str(k): v for k, v in inner.items()})
+        if inner is not None and (isinstance(only, str) or key.casefold() in WHOLE or key.casefold() in BAGS):
+            return of_object(inner[0], inner[1] or cut[1:])
         if snake_case(key) in WHOLE and isinstance(only, str):
             return of_text(only)
         if isinstance(only, str):
-            return merge([*of_object(entries), *_labelled(only)])
-    return of_object(entries)
+            return merge([*of_object(entries, cut), *_labelled(only)])
+    return of_object(entries, cut)
 
 
-def of_object(entries: dict[str, Any]) -> list[Field]:
-    """Fields of an object: its keys; bags opened; text that is JSON read."""
+def of_object(entries: dict[str, Any], cut: tuple[str, ...] = ()) -> list[Field]:
+    """Fields of an object: its keys; bags opened; text that is JSON read. `cut` as in `of_arguments`."""
     out: list[Field] = []
     for key, value in entries.items():
         name = snake_case(str(key))
         if not name:
             continue
-        inner = values.parse(value)
-        if name in BAGS and isinstance(inner, dict):
-            if inner:
-                out += of_object({str(k): v for k, v in inner.items()})
-                continue
+        further = cut[1:] if cut[:1] == (key,) else ()
+        bag = values.opened(value) if name in BAGS else None
+        if bag is not None:
+            out += of_object(bag[0], bag[1] or further)
             continue
-        out.append(_field(name, str(key), inner if isinstance(inner, (dict, list)) else value))
+        inner = values.parse(value)
+        field = _field(name, str(key), inner if isinstance(inner, (dict, list)) else value)
+        if cut[:1] == (key,) and field.state == "full":
+            field = msgspec.structs.replace(field, state="truncated")
+        out.append(field)
     return merge(out)
 
 
 def of_text(text: str) -> list[Field]:
     """Fields of a text: those of the JSON or the literal in it, else its labelled lines beside the whole as `message`, else `message` alone."""
-    parsed = values.parse(text)
-    if isinstance(parsed, dict):
-        return of_object({str(k): v for k, v in parsed.items()})
-    if text.strip() in _NOTHING or values.is_empty(parsed):
+    parsed = values.opened(text)
+    if parsed is not None:
+        return of_object(*parsed)
+    if text.strip() in _NOTHING or values.is_empty(values.parse(text)):
         return []
     if values.is_redacted(text):
         return [Field(MESSAGE, text, MESSAGE, "redacted")]
@@ -138,9 +134,9 @@ def _labelled(text: str) -> list[Field]:
 
 def of_value(value: Any) -> list[Field]:
     """Fields of content of any form."""
-    parsed = values.parse(value)
-    if isinstance(parsed, dict):
-        return of_arguments(parsed) or []
+    parsed = values.opened(value)
+    if parsed is not None:
+        return of_arguments(*parsed)
     if isinstance(value, str):
         return of_text(value)
     if values.is_empty(value):

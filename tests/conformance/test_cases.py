@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from collector.contracts.model import Requirement, ResolvedContract, resolved
@@ -235,3 +236,67 @@ def test_15_cycle_of_three_is_seen_though_no_pair_goes_back_and_forth() -> None:
     found = {(b.kind, b.subject): float(b.severity) for b in analysed(result).bottlenecks}
     assert [severity for (kind, _subject), severity in found.items() if kind == "cycle"] == [0.5]
     assert {kind for kind, _subject in found} == {"cycle", "rework"}
+
+
+# ---- beyond the reported ones: what the same people could have reported
+
+
+def test_of_arguments_that_a_length_limit_cut_what_is_whole_is_present_and_the_rest_unknown() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    cut = '{"order_id": "A-7", "items": [], "problem": "the doo'
+    t.tool("transfer_to_tracker", 18, 19, t.agent("desk", 1, 20, root), arguments=cut)
+    t.agent("tracker", 25, 80, root)
+
+    result = recovered(t, contract=contract(tracker=("order_id", "items", "problem", "language")))
+    assert relays(result) == [
+        'desk -> tracker transfer explicit 6 {"order_id": "A-7", "items": [], "problem": "the doo"} truncated'
+    ]
+    assert outcomes(result) == [
+        {"order_id": "PRESENT", "items": "EMPTY", "problem": "PRESENT", "language": "UNRECORDED"}
+    ]
+
+
+def test_a_target_that_stands_before_the_cut_is_known() -> None:
+    t = Trace("strands.telemetry.tracer")
+    swarm = t.span("invoke_swarm", 0, 90)
+    cut = '{"agent_name": "Lager 1", "message": "Bitte pr'
+    t.tool("handoff_to_agent", 18, 19, t.agent("Pult", 1, 20, swarm), arguments=cut)
+    t.agent("Lager 10", 22, 24, swarm)
+    t.agent("Lager 1", 25, 80, swarm)
+
+    assert relays(recovered(t))[-1] == 'Pult -> Lager 1 transfer explicit 6 {"message": "Bitte pr"} truncated'
+
+
+def test_one_redacted_field_is_there_and_the_others_are_read() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    given = {"account": "[Scrubbed due to 'account']", "pin": "***", "goal": "refund"}
+    t.tool("transfer_to_tracker", 18, 19, t.agent("desk", 1, 20, root), arguments=given)
+    t.agent("tracker", 25, 80, root)
+
+    [handoff] = recovered(t).document["handoffs"]
+    assert {f["name"]: f.get("state", "full") for f in handoff["fields"]} == {
+        "account": "redacted", "pin": "redacted", "goal": "full",
+    }  # fmt: skip
+
+
+def test_spans_without_any_time_keep_their_handoff_and_have_no_latency() -> None:
+    t = Trace()
+    root = t.span("w", 0, 90)
+    t.tool("transfer_to_tracker", 18, 19, t.agent("desk", 1, 20, root), arguments={"goal": "g"})
+    t.agent("tracker", 25, 80, root)
+    t.spans[:] = [msgspec.structs.replace(s, start_unix_nano=0, end_unix_nano=0) for s in t.spans]
+
+    result = recovered(t)
+    assert relays(result) == ['desk -> tracker transfer explicit None {"goal": "g"}']
+    assert "start_missing" in {n.code for n in result.notes}
+
+
+def test_a_workflow_that_is_recorded_as_an_agent_does_not_hide_the_transfer_in_it() -> None:
+    t = Trace()
+    flow = t.agent("flow", 0, 90)
+    t.tool("transfer_to_tracker", 18, 19, t.agent("desk", 1, 20, flow), arguments={"goal": "g"})
+    t.agent("tracker", 25, 80, flow)
+
+    assert 'desk -> tracker transfer explicit 6 {"goal": "g"}' in relays(recovered(t))

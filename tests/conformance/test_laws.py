@@ -102,7 +102,8 @@ def whole(name: str) -> list[tuple[str, str, str, str]]:
 @pytest.mark.parametrize("kind", OTHER_NAMES)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_agents_are_called_changes_no_edge(name: str, kind: str) -> None:
-    renaming = Renaming(dict(zip(agents(name), OTHER_NAMES[kind], strict=False)))
+    old = [a for a in agents(name) if a != "Agent"]  # a word of the frameworks' own texts
+    renaming = Renaming(dict(zip(old, OTHER_NAMES[kind], strict=False)))
     spans = [s for batch in renaming.batches(batches(name)) for s in extract(batch).spans]
 
     named = [(renaming.text(source), renaming.text(target), mode) for _key, source, target, mode in whole(name)]

@@ -125,3 +125,16 @@ def test_without_the_runtime_the_team_s_id_joins_runs_that_are_roots() -> None:
         "Küche -> Service transfer explicit 44 unrecorded",
         "Service -> Kasse transfer inferred 10 unrecorded",
     ]
+
+
+def test_who_hands_back_by_a_tool_of_another_name_hands_over_and_answers_no_call() -> None:
+    t = Trace(CORE)
+    root = t.span("sitzung", 0, 900, scope="app")
+    t.tool("transfer_to_gleis_10", 18, 19, t.agent("Gleis_1", 1, 20, root))
+    t.tool("zurueck", 58, 59, t.agent("Gleis_10", 25, 60, root))
+    t.agent("Gleis_1", 65, 90, root)
+
+    assert relays(recovered(t)) == [
+        "Gleis_1 -> Gleis_10 transfer explicit 6 unrecorded",
+        "Gleis_10 -> Gleis_1 transfer inferred 5 unrecorded",
+    ]

@@ -69,3 +69,19 @@ def test_tool_named_for_an_agent_but_not_marked_is_plain() -> None:
     g.model(30, 40, a, "Done.")
 
     assert relays(recovered(t)) == []
+
+
+def test_a_command_stands_in_an_output() -> None:
+    t = Trace("langsmith")
+    g = Graph(t, written)
+    command = {"graph": None, "update": {"messages": [said("Kommt.")], "vermerk": {"tiefe": 0}}, "resume": None}
+    a = g.node("Lotse", 1, 10, 40, {"output": {**command, "goto": "Zoll"}})
+    g.model(12, 20, a, "Kommt.")
+    b = g.node("Zoll", 2, 50, 80, {"output": "ok"})
+    g.model(52, 60, b, "Geprüft.")
+    g.model(91, 95, g.node("Archiv", 3, 90, 99), "Danke.")
+
+    assert relays(recovered(t)) == [
+        'Lotse -> Zoll transfer explicit 10 {"tiefe": 0, "message": "Kommt."}',
+        'Zoll -> Archiv transfer inferred 10 {"output": "ok"}',
+    ]

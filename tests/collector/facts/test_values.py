@@ -113,3 +113,49 @@ def test_no_text_makes_a_reader_raise(text: str) -> None:
 def test_hostile_nesting_stays_text(text: str) -> None:
     assert values.parse(text) == text
     assert values.looks_cut(text) in (True, False)
+
+
+@pytest.mark.parametrize("text", ["***", "██████", "REDACTED"])
+def test_masks_are_redacted(text: str) -> None:
+    assert values.is_redacted(text)
+
+
+def test_a_fence_around_the_whole_is_no_part_of_it() -> None:
+    assert values.parse('```json\n{"a": [1]}\n```') == {"a": [1]}
+    assert values.parse('see\n```json\n{"a": [1]}\n```') == 'see\n```json\n{"a": [1]}\n```'
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1, "b": "x"}', ({"a": 1, "b": "x"}, ())),
+        ('{"a": 1, "b": "x', ({"a": 1, "b": "x"}, ("b",))),
+        ('{"a": 1, "b": "x\\', ({"a": 1, "b": "x"}, ("b",))),
+        ('{"a": 1, "b": "x\\u00', ({"a": 1, "b": "x"}, ("b",))),
+        ('{"a": 1, "b": 12', ({"a": 1, "b": "12"}, ("b",))),
+        ('{"a": 1, "b": [1, 2', ({"a": 1, "b": "[1, 2"}, ("b",))),
+        ('{"a": 1, "b": {"c": 2, "d": "y', ({"a": 1, "b": {"c": 2, "d": "y"}}, ("b", "d"))),
+        ('{"a": 1, "b":', ({"a": 1}, ())),
+        ('{"a": 1, "b', ({"a": 1}, ())),
+        ('{"a": 1,', ({"a": 1}, ())),
+        ('"{\\"a\\": 1, \\"b\\": \\"x', ({"a": 1, "b": "x"}, ("b",))),
+        ("plain", None),
+        ("[1, 2", None),
+        ("{not json at all}", None),
+    ],
+)
+def test_an_object_is_opened_as_far_as_it_goes(text: str, found: Any) -> None:
+    assert values.opened(text) == found
+
+
+@given(
+    st.dictionaries(st.text(min_size=1), st.recursive(st.integers(-9, 9) | st.text() | st.none(), st.lists)),
+    st.integers(1),
+)
+def test_wherever_an_object_is_cut_what_is_before_the_cut_is_as_it_was(whole: dict[str, Any], cut: int) -> None:
+    text = json.dumps(whole)
+    found = values.opened(text[: max(1, cut % (len(text) + 1))])
+
+    assert found is not None
+    entries, path = found
+    assert {k: v for k, v in entries.items() if k not in path} == {k: whole[k] for k in entries if k not in path}

@@ -81,3 +81,23 @@ def test_no_content_raises_and_names_are_distinct(value: Any) -> None:
     for form in (value, json.dumps(value), json.dumps(json.dumps(value))):
         found = [f.name for f in fields.of_value(form)]
         assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            '{"goal": "g", "plan": ["x"], "notes": "very lo',
+            [("goal", "g", "full"), ("plan", ["x"], "full"), ("notes", "very lo", "truncated")],
+        ),
+        (
+            '{"message": "m", "context": {"a": 0, "b": "y',
+            [("message", "m", "full"), ("a", 0, "full"), ("b", "y", "truncated")],
+        ),
+        ('{"context": "{\\"a\\": 0, \\"b\\": \\"y', [("a", 0, "full"), ("b", "y", "truncated")]),
+        ('{"input": "{\\"a\\": 0, \\"b\\": \\"y', [("a", 0, "full"), ("b", "y", "truncated")]),
+        ('{"goal": {"of": 1, "and": "y', [("goal", {"of": 1, "and": "y"}, "truncated")]),
+    ],
+)
+def test_of_cut_arguments_what_is_whole_is_read_and_the_rest_is_marked(text: str, found: list[Any]) -> None:
+    assert [(f.name, f.value, f.state) for f in fields.of_value(text)] == found
