@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint types check-drift test test-services test-orchestratorx fuzz bench format proto docs dashboards clean
+.PHONY: help setup run lint types check-drift test test-services test-long soak test-orchestratorx fuzz bench format proto docs dashboards clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -62,6 +62,16 @@ test-orchestratorx: $(ORCHX)/.installed-dev  ## lint, types and tests of example
 
 test-services: $(STAMP) $(ORCHX)/.installed  ## tests with a real OpenTelemetry Collector and Jaeger (built once; needs go), Prometheus and OrchestratorX
 	$(BIN)/python -m pytest -q -m services
+
+test-long: $(STAMP)  ## 200 kills of the engine and of the service (ORBITRELAY_KILLS), overload by SDK exporters
+	$(BIN)/python -m pytest -q -m slow
+
+SOAK_SECONDS ?= 900
+
+soak: $(STAMP)  ## memory, files and threads under three loads, SOAK_SECONDS for the first and 120 s for each other
+	$(BIN)/python -m tests.long.soak steady --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.long.soak endless --seconds 120
+	$(BIN)/python -m tests.long.soak short --seconds 120
 
 bench: $(STAMP)  ## measure the analysis, and write the table of the README
 	$(BIN)/python benchmarks/analysis.py --write

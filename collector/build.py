@@ -136,15 +136,17 @@ def _sinks(options: Options, store: Store, dossiers: Path) -> Mapping[str, Sink]
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                 raise StartError(f"cannot send {name} as configured (export.{name}): {reason.lower()}") from error
-    if options.files.enabled:
-        try:
-            dossiers.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise StartError(
-                f"cannot write to {str(dossiers)!r} (files.dir): {(error.strerror or str(error)).lower()}"
-            ) from error
     # Also where none are written any more: those of before must go with their sessions.
-    sinks[FILES] = FolderSink(Folder(dossiers, store.claim_name))
+    files = Folder(dossiers, store.claim_name)
+    try:
+        if options.files.enabled:
+            dossiers.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.clear()
+    except OSError as error:
+        raise StartError(
+            f"cannot write to {str(dossiers)!r} (files.dir): {(error.strerror or str(error)).lower()}"
+        ) from error
+    sinks[FILES] = FolderSink(files)
     return sinks
 
 

@@ -22,6 +22,7 @@ TRACE_SUFFIX = ".trace.json"
 DOSSIER_SUFFIX = ".dossier.md"
 SUFFIXES = (TRACE_SUFFIX, DOSSIER_SUFFIX)
 
+_PART_PREFIX, _PART_SUFFIX = ".orbitrelay-", ".part"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~@=+-]+")
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)")
 
@@ -47,7 +48,7 @@ def write_whole(path: Path, content: bytes, *, durable: bool = True) -> None:
     Raises OSError.
     """
     path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=_PART_PREFIX, suffix=_PART_SUFFIX, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             os.fchmod(file.fileno(), FILE_MODE)
@@ -82,6 +83,11 @@ class Folder:
     def __init__(self, path: Path, claim: Callable[[str, str], str]) -> None:
         self._path = path
         self._claim = claim
+
+    def clear(self) -> None:
+        """Remove what writes that were killed have left. Raises OSError."""
+        for part in self._path.glob(f"{_PART_PREFIX}*{_PART_SUFFIX}"):
+            part.unlink(missing_ok=True)
 
     def write(self, name: str, content: bytes) -> Path | None:
         """Write one file, or remove it where `content` is empty; `name` is `<session id>/<stem><suffix>`.

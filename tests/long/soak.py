@@ -5,7 +5,8 @@
     python -m tests.long.soak short --seconds 120      # short sessions, as fast as they are taken
 
 Prints a table of resident memory, open files, threads, disk and counts. Linux only: it reads /proc. What was the most in
-the second half is held against the most in the second quarter; the first quarter is for caches to fill. The bounds are
+the second half is held against the most in the second quarter; the first quarter is for caches to fill. What comes faster
+than it is decoded waits in memory up to `limits.memory`: give the two fast loads long enough to be refused. The bounds are
 scaled down so that all of them are passed early: `limits.memory` 64 MiB lets about 13,800 spans and 138 closed sessions
 stay in memory, `sessions.reopen_window` is 60 s, `retention.age` 120 s.
 """
@@ -164,6 +165,11 @@ def sample(process: Process, receiver: Receiver, senders: Senders, since: float)
     )
 
 
+def _queued(process: Process) -> int:
+    found = re.search(r"^orbitrelay_collector_queue_requests\S* (\S+)", process.get("/metrics").text, re.MULTILINE)
+    return round(float(found[1])) if found else -1
+
+
 def grown(samples: list[Sample]) -> list[str]:
     """What the second half held more of than it may."""
     quarter = len(samples) // 4
@@ -192,6 +198,7 @@ def run(load: str, seconds: float, every: float) -> int:
                     samples.append(sample(process, receiver, senders, started))
                     print(f"{load}: " + " ".join(f"{value:9.0f}" for value in samples[-1]), flush=True)
             senders.close()
+            process.until(lambda: _queued(process) == 0, 300, "the queue was not worked off")
             stopping = time.monotonic()
             process.signal(signal.SIGTERM)
             stopped = process.wait(120)

@@ -98,3 +98,11 @@ def test_a_file_of_no_bytes_is_removed_and_a_deleted_session_writes_none(tmp_pat
     assert [each.read_bytes() for each in (tmp_path / "dossiers").iterdir()] == [b"{}"]
     assert folder.write("one/chat-1.trace.json", b"") is None
     assert list((tmp_path / "dossiers").iterdir()) == []
+
+
+def test_what_a_killed_write_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    for name in (".orbitrelay-x1.part", ".other.part", "chat-1.trace.json"):
+        (tmp_path / name).write_text("{}")
+    Folder(tmp_path, no_claim).clear()
+    Folder(tmp_path / "none", no_claim).clear()
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".other.part", "chat-1.trace.json"]
