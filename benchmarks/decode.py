@@ -12,53 +12,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from benchmarks.loads import captured, plain
 from collector.otlp import encode, json, protobuf
-from collector.otlp.model import Batch, Resource, Scope, Span
-
-CAPTURES = Path(__file__).parents[1] / "tests" / "conformance" / "captures"
-KEYS = ("session.id", "gen_ai.conversation.id")
-
-
-def captured() -> list[bytes]:
-    """The requests of all captures, in protobuf."""
-    bodies = []
-    for path in sorted(CAPTURES.glob("*/traces.otlp.pb")):
-        data, at = path.read_bytes(), 0
-        while at < len(data):
-            size = int.from_bytes(data[at : at + 4], "big")
-            bodies.append(data[at + 4 : at + 4 + size])
-            at += 4 + size
-    return bodies
-
-
-def plain(requests: int = 8, spans: int = 512) -> list[bytes]:
-    """Requests of short spans: sixteen to a trace, four traces to a session."""
-    scope, resource = Scope("bench", "1"), Resource({"service.name": "bench"})
-    bodies = []
-    for r in range(requests):
-        batch = []
-        for i in range(r * spans, (r + 1) * spans):
-            attributes = {f"gen_ai.some.key{j}": f"value {j}" for j in range(10)}
-            batch.append(
-                Span(
-                    trace_id=f"{i // 16 + 1:032x}",
-                    span_id=f"{i + 1:016x}",
-                    parent_span_id=f"{i:016x}" if i % 16 else "",
-                    name="chat gpt",
-                    kind=1,
-                    start_unix_nano=1_796_070_280_000_000_000 + i,
-                    end_unix_nano=1_796_070_280_000_001_000 + i,
-                    attributes={**attributes, "gen_ai.usage.input_tokens": 17, "session.id": f"s-{i // 64}"},
-                    scope=scope,
-                    resource=resource,
-                )
-            )
-        bodies.append(encode.encode_traces(Batch(spans=tuple(batch))))
-    return bodies
 
 
 def rate(read: Callable[[bytes], object], bodies: Sequence[bytes], spans: int, seconds: float) -> float:
@@ -83,10 +41,9 @@ def main() -> None:
         texts = [encode.encode_traces_json(protobuf.decode_traces(body)) for body in bodies]
         ways: tuple[tuple[str, Callable[[bytes], object], Sequence[bytes]], ...] = (
             ("parse only", ExportTraceServiceRequest.FromString, bodies),
-            ("heads", protobuf.read_heads, bodies),
-            ("heads with session keys", lambda body: protobuf.read_heads(body, KEYS), bodies),
+            ("check", protobuf.check_traces, bodies),
             ("decode", protobuf.decode_traces, bodies),
-            ("JSON heads", json.read_heads, texts),
+            ("JSON check", json.check_traces, texts),
             ("JSON decode", json.decode_traces, texts),
             ("JSON to protobuf", encode.traces_to_protobuf, texts),
         )

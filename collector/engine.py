@@ -28,8 +28,9 @@ from collector import pipeline, semconv
 from collector.clock import SteadyClock, seconds
 from collector.intake import CloseJob, Intake, Taken
 from collector.journal import Damage, FsyncPolicy, GroupCommit, Journal, JournalError, UnknownVersionError
+from collector.otlp import json as otlp_json
+from collector.otlp import protobuf as otlp_protobuf
 from collector.otlp import values as otlp_values
-from collector.otlp.heads import Heads
 from collector.pipeline import Terms
 from collector.report import Emitter, Encoding, Forwarder, Position, Record, Report, Signal
 from collector.sessions.assembler import Rules
@@ -46,6 +47,14 @@ _RETRY_AFTER_S: Final[dict[str, float]] = {"queue": 1.0, "memory": 5.0, "session
 SPAN_BYTES, TRACE_BYTES, SESSION_BYTES = 220, 2200, 2600
 
 
+_TRACE_IDS: Final[dict[tuple[Signal, Encoding], Callable[[bytes], set[str]]]] = {
+    ("traces", "protobuf"): otlp_protobuf.trace_ids,
+    ("traces", "json"): otlp_json.trace_ids,
+    ("logs", "protobuf"): otlp_protobuf.log_trace_ids,
+    ("logs", "json"): otlp_json.log_trace_ids,
+}
+
+
 class Overloaded(Exception):  # noqa: N818 - a state, and the protocols' word for it
     """The request cannot be taken now; the sender should come back after `retry_after_s`."""
 
@@ -58,16 +67,12 @@ class Overloaded(Exception):  # noqa: N818 - a state, and the protocols' word fo
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """One request that passed admission. `body` is uncompressed; `tenant` is of the connection, "" for none.
-
-    `heads` None: not read, so that all of it may be of sessions that are not open yet.
-    """
+    """One request that passed admission. `body` is uncompressed; `tenant` is of the connection, "" for none."""
 
     signal: Signal
     encoding: Encoding
     body: bytes
     tenant: str = ""
-    heads: Heads | None = None
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -288,9 +293,9 @@ class Engine:
 
     def _continues(self, request: Accepted | None) -> bool:
         """Whether all of a request is of sessions that are open: at their bound they must still be able to end."""
-        if request is None or request.heads is None:
+        if request is None:
             return False
-        known = {head.trace_id for head in request.heads if head.trace_id}
+        known = _TRACE_IDS[request.signal, request.encoding](request.body)
         return all(self._intake.assembler.is_open(scoped(trace_id, request.tenant)) for trace_id in known)
 
     def tick(self) -> None:

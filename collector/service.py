@@ -41,8 +41,8 @@ from collector.listen.sockets import address_of, bind, is_loopback
 from collector.listen.tls import Certificates
 from collector.listen.tokens import Tokens
 from collector.logs import configure
+from collector.memory import keep_freed_memory, spare_the_collector
 from collector.meter import HealthMeter
-from collector.otlp.heads import Heads
 from collector.otlp.response import Encoding, Signal
 from collector.page.links import TraceLinks
 from collector.page.login import Logins
@@ -67,6 +67,7 @@ def serve(loaded: Loaded, reread: Callable[[], Loaded], config: Path | None) -> 
     """Run a collector until SIGTERM or SIGINT; return the exit code. `reread` loads the configuration again."""
     options = loaded.options
     configure(options.log.level, options.log.format)
+    keep_freed_memory()
     for warning in loaded.warnings:
         _log.warning(warning)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -81,6 +82,7 @@ async def _serve(collector: Collector) -> int:
     stop = asyncio.Event()
     with _signals(stop.set, collector.reload_soon):
         await collector.start()
+        spare_the_collector()
         try:
             await stop.wait()
         finally:
@@ -395,10 +397,10 @@ class Collector:
 
 
 def _accept(core: Core) -> Accept:
-    async def accept(signal_: Signal, encoding: Encoding, body: bytes, heads: Heads) -> None:
+    async def accept(signal_: Signal, encoding: Encoding, body: bytes) -> None:
         assert signal_ != "metrics"  # admission passes metrics on
         try:
-            await core.engine.accept(Accepted(signal_, encoding, body, heads=heads))
+            await core.engine.accept(Accepted(signal_, encoding, body))
         except Overloaded as error:
             raise RefusedError(Answer.OVERLOADED, str(error), error.reason, error.retry_after_s) from error
 

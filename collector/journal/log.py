@@ -16,6 +16,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -112,11 +113,11 @@ class Journal:
             self._begin()
         segment = self._segments[-1]
         frames = [frame(record, segment.marker) for record in records]
-        self._guarded(segment, lambda handle: self._files.append(handle, b"".join(frames)))
+        self._guarded(segment, lambda handle: self._files.append(handle, b"".join(chain.from_iterable(frames))))
         placed: list[Record] = []
-        for record, data in zip(records, frames, strict=True):
+        for record, (before, body) in zip(records, frames, strict=True):
             place = Position(segment.number, segment.size)
-            segment.size += len(data)
+            segment.size += len(before) + len(body)
             end = Position(segment.number, segment.size)
             placed.append(msgspec.structs.replace(record, position=place, end=end))
         return placed

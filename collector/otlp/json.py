@@ -1,4 +1,4 @@
-"""OTLP requests in JSON: their heads for the accept path, and their telemetry for everything behind it.
+"""OTLP requests in JSON: checked for the accept path, and decoded for everything behind it.
 
 Canonical OTLP/JSON, and what the specification asks a receiver to bear: 64-bit integers as strings or numbers, enums as
 numbers or names, ids in hex of either case, unknown fields, nulls, and field names in snake_case (every protobuf-JSON
@@ -13,9 +13,10 @@ Rules:
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
-from collector.otlp.heads import Heads, KeySearch, Row, usable
+from collector.otlp.checked import Checked
 from collector.otlp.json_load import Lost, load_logs, load_traces
 from collector.otlp.json_schema import (
     SPAN_KINDS,
@@ -34,7 +35,6 @@ from collector.otlp.json_values import (
     enum,
     identifier,
     lenient_time,
-    pairs,
     quote,
     read_attributes,
     read_value,
@@ -55,79 +55,64 @@ from collector.otlp.values import (
 )
 
 
-def read_heads(body: bytes, keys: Sequence[str] = ()) -> Heads:
-    """The heads of a trace request, and the session keys named by `keys` (the strongest first).
-
-    Raises MalformedError where the body is no ExportTraceServiceRequest.
-    """
+def check_traces(body: bytes) -> Checked:
+    """What will be taken of a trace request. Raises MalformedError where the body is no ExportTraceServiceRequest."""
     request, lost = load_traces(body)
-    rows: list[Row] = []
-    rejections: tuple[Rejection, ...] = ()
+    spans = [
+        span
+        for resource_spans in request.resource_spans or ()
+        for scope_spans in resource_spans.scope_spans or ()
+        for span in scope_spans.spans or ()
+    ]
+    return Checked(len(spans)) if _canonical(spans) else _sift(request, lost)
+
+
+def _canonical(spans: Sequence[SpanJson]) -> bool:
+    """Whether the ids and times of all spans are usable, and spelled so that C can tell it of all at once."""
     try:
-        for resource_spans in request.resource_spans or ():
-            for scope_spans in resource_spans.scope_spans or ():
-                rows.extend(map(_row, scope_spans.spans or ()))
-        canonical = usable(rows)
+        traces = [span.trace_id for span in spans]
+        ids = [span.span_id for span in spans]
+        parents = [span.parent_span_id or "" for span in spans]
+        times = [span.start_time_unix_nano for span in spans]
+        times += [span.end_time_unix_nano or "" for span in spans]
+        digits = "".join(times)  # type: ignore[arg-type]  # what is no text raises, as it should
+        return (
+            len(bytes.fromhex("".join(traces))) == TRACE_ID_BYTES * len(spans)  # type: ignore[arg-type]
+            and len(bytes.fromhex("".join(ids))) == SPAN_ID_BYTES * len(spans)  # type: ignore[arg-type]
+            and set(map(len, traces)) <= {2 * TRACE_ID_BYTES}  # type: ignore[arg-type]
+            and set(map(len, ids)) <= {2 * SPAN_ID_BYTES}  # type: ignore[arg-type]
+            and set(map(len, parents)) <= {0, 2 * SPAN_ID_BYTES}
+            and 2 * len(bytes.fromhex("".join(parents))) == sum(map(len, parents))
+            and NO_TRACE_ID not in traces
+            and NO_SPAN_ID not in ids
+            and (not digits or (digits.isascii() and digits.isdecimal()))
+            and max(map(len, times), default=0) < 20  # type: ignore[arg-type]
+        )
     except (ValueError, TypeError):
-        canonical = False
-    if not canonical:
-        rows, rejections = _sift(request, lost)
-    search = KeySearch(keys, body)
-    if search.names:
-        _find_keys(request, search)
-    return Heads(rows, rejections, search.found())
+        return False
 
 
-def _row(span: SpanJson) -> Row:
-    """The ids of a span in canonical spelling. Raises for any other, and for times that need a closer look."""
-    for time in (span.start_time_unix_nano, span.end_time_unix_nano):
-        if not (time is None or (isinstance(time, str) and time.isdecimal() and len(time) < 20)):
-            raise ValueError
-    parent = span.parent_span_id
-    return (
-        bytes.fromhex(span.trace_id),  # type: ignore[arg-type]  # None raises, as it should
-        bytes.fromhex(span.span_id),  # type: ignore[arg-type]
-        bytes.fromhex(parent) if parent else b"",
-    )
-
-
-def _sift(request: TracesJson[SpanJson], lost: Lost) -> tuple[list[Row], tuple[Rejection, ...]]:
-    """The usable spans of a request that holds others, too, or spells them otherwise."""
-    rows: list[Row] = []
+def _sift(request: TracesJson[SpanJson], lost: Lost) -> Checked:
+    """What will be taken of a request that may hold spans which cannot be, or spells them otherwise."""
+    accepted = 0
     rejections: list[Rejection] = []
     for r, resource_spans in enumerate(request.resource_spans or ()):
         for s, scope_spans in enumerate(resource_spans.scope_spans or ()):
             for i, span in enumerate(scope_spans.spans or ()):
                 try:
-                    trace_id, span_id, parent = _ids(span)
+                    _ids(span)
                     _times(span)
                 except BadItemError as bad:
                     rejections.append(_reject(f"$.resourceSpans[{r}].scopeSpans[{s}].spans[{i}]", bad, lost))
                 else:
-                    rows.append((bytes.fromhex(trace_id), bytes.fromhex(span_id), bytes.fromhex(parent)))
-    return rows, tuple(rejections)
+                    accepted += 1
+    return Checked(accepted, tuple(rejections))
 
 
-def _find_keys(request: TracesJson[SpanJson], search: KeySearch) -> None:
-    for resource_spans in request.resource_spans or ():
-        traces = set()
-        for scope_spans in resource_spans.scope_spans or ():
-            for span in scope_spans.spans or ():
-                trace = bytes.fromhex(id_from_text(span.trace_id or "", TRACE_ID_BYTES) or "")
-                traces.add(trace)
-                if search.wants(trace):
-                    search.add(trace, pairs(span.attributes, search.names))
-        if resource_spans.resource:
-            shared = pairs(resource_spans.resource.attributes, search.names)
-            for trace in traces:
-                search.add(trace, shared)
-
-
-def read_log_heads(body: bytes, keys: Sequence[str] = ()) -> Heads:
-    """The heads of a log request: one for each record, with empty ids where it is tied to no span."""
+def check_logs(body: bytes) -> Checked:
+    """What will be taken of a log request. Raises MalformedError where the body is no ExportLogsServiceRequest."""
     request, lost = load_logs(body)
-    search = KeySearch(keys, body)
-    rows: list[Row] = []
+    accepted = 0
     rejections: list[Rejection] = []
     for r, resource_logs in enumerate(request.resource_logs or ()):
         for s, scope_logs in enumerate(resource_logs.scope_logs or ()):
@@ -137,13 +122,33 @@ def read_log_heads(body: bytes, keys: Sequence[str] = ()) -> Heads:
                     _check_log(log, path, lost)
                 except BadItemError as bad:
                     rejections.append(_reject(path, bad, lost))
-                    continue
-                trace_id, span_id = _log_ids(log)
-                row = bytes.fromhex(trace_id), bytes.fromhex(span_id), b""
-                rows.append(row)
-                if search.names and trace_id and search.wants(row[0]):
-                    search.add(row[0], pairs(log.attributes, search.names))
-    return Heads(rows, tuple(rejections), search.found())
+                else:
+                    accepted += 1
+    return Checked(accepted, tuple(rejections))
+
+
+def trace_ids(body: bytes) -> set[str]:
+    """The traces of a trace request that passed the check: those of the spans that will be taken."""
+    found = set()
+    request, _ = load_traces(body)
+    for resource_spans in request.resource_spans or ():
+        for scope_spans in resource_spans.scope_spans or ():
+            for span in scope_spans.spans or ():
+                with contextlib.suppress(BadItemError):
+                    found.add(_ids(span)[0])
+    return found
+
+
+def log_trace_ids(body: bytes) -> set[str]:
+    """The traces of a log request that passed the check; records of no trace are left out."""
+    request, _ = load_logs(body)
+    found = {
+        _log_ids(log)[0]
+        for resource_logs in request.resource_logs or ()
+        for scope_logs in resource_logs.scope_logs or ()
+        for log in scope_logs.log_records or ()
+    }
+    return found - {""}
 
 
 def decode_traces(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Batch:

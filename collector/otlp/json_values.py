@@ -38,11 +38,6 @@ def read_attributes(pairs: Sequence[KeyValueJson] | None, limits: Limits) -> dic
     return attributes
 
 
-def pairs(pairs: Sequence[KeyValueJson] | None, names: Sequence[str]) -> list[tuple[str, Any]]:
-    """The attributes of these names."""
-    return [(pair.key, read_value(pair.value)) for pair in pairs or () if pair.key and pair.key in names]
-
-
 def read_value(value: AnyValueJson | None) -> Any:
     """An AnyValue as Python. How deep it nests is bounded by `_load`."""
     if value is None:

@@ -1,8 +1,8 @@
-"""OTLP requests in protobuf: their heads for the accept path, and their telemetry for everything behind it.
+"""OTLP requests in protobuf: checked for the accept path, and decoded for everything behind it.
 
-Parsing is the C parser's (upb); what costs is touching its views from Python, so the heads touch three fields of a span,
-attributes are walked once, and resources and scopes are made once for all the spans below them. No view outlives the
-call.
+Parsing is the C parser's (upb); what costs is touching its views from Python, so the check touches no span while all are as
+they should be, attributes are walked once, and resources and scopes are made once for all the spans below them. No view
+outlives the call.
 
 Rules:
 - a span without a usable trace or span id is rejected alone, by its path in the request;
@@ -13,8 +13,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -22,84 +21,77 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.otlp import wire
+from collector.otlp.checked import Checked
+from collector.otlp.columns import count_spans
 from collector.otlp.errors import MalformedError
-from collector.otlp.heads import NO_SPAN_ID, NO_TRACE_ID, Heads, KeySearch, Row, usable
 from collector.otlp.model import Batch, Event, Link, LogRecord, Rejection, Resource, Scope, Span
-from collector.otlp.values import DEFAULT_LIMITS, TRUNCATED, Limits, cut_value
+from collector.otlp.values import DEFAULT_LIMITS, SPAN_ID_BYTES, TRACE_ID_BYTES, TRUNCATED, Limits, cut_value
 
 M = TypeVar("M", bound=Message)
 
-_IDS: Callable[[Any], Row] = attrgetter("trace_id", "span_id", "parent_span_id")
+NO_TRACE_ID = bytes(TRACE_ID_BYTES)
+NO_SPAN_ID = bytes(SPAN_ID_BYTES)
 
 
-def read_heads(body: bytes, keys: Sequence[str] = ()) -> Heads:
-    """The heads of a trace request, and the session keys named by `keys` (the strongest first).
-
-    Raises MalformedError where the body is no ExportTraceServiceRequest.
-    """
-    request, lost = parse(ExportTraceServiceRequest, body)
-    rows: list[Row] = []
-    for resource_spans in request.resource_spans:
-        for scope_spans in resource_spans.scope_spans:
-            rows.extend(map(_IDS, scope_spans.spans))
-    rejections: tuple[Rejection, ...] = ()
-    if not usable(rows):
-        rows, rejections = _sift(request, lost)
-    search = KeySearch(keys, body)
-    if search.names:
-        _find_keys(request, search)
-    return Heads(rows, rejections, search.found())
+def check_traces(body: bytes) -> Checked:
+    """What will be taken of a trace request. Raises MalformedError where the body is no ExportTraceServiceRequest."""
+    count = count_spans(body)
+    return Checked(count) if count is not None else _sift(*parse(ExportTraceServiceRequest, body))
 
 
-def _sift(request: ExportTraceServiceRequest, lost: Mapping[str, str]) -> tuple[list[Row], tuple[Rejection, ...]]:
-    """The usable spans of a request that holds others, too."""
-    rows: list[Row] = []
+def _sift(request: ExportTraceServiceRequest, lost: Mapping[str, str]) -> Checked:
+    """What will be taken of a request that may hold spans which cannot be."""
+    accepted = 0
     rejections: list[Rejection] = []
     for r, resource_spans in enumerate(request.resource_spans):
         for s, scope_spans in enumerate(resource_spans.scope_spans):
             for i, span in enumerate(scope_spans.spans):
-                trace, span_id, parent = _IDS(span)
-                bad = _bad_ids(trace, span_id, parent)
+                bad = _bad_ids(span.trace_id, span.span_id, span.parent_span_id)
                 if bad:
                     rejections.append(_reject(f"resource_spans[{r}].scope_spans[{s}].spans[{i}]", bad, lost))
                 else:
-                    rows.append((trace, span_id, b"" if parent == NO_SPAN_ID else parent))
-    return rows, tuple(rejections)
+                    accepted += 1
+    return Checked(accepted, tuple(rejections))
 
 
-def _find_keys(request: ExportTraceServiceRequest, search: KeySearch) -> None:
-    names = search.names
-    for resource_spans in request.resource_spans:
-        traces = set()
-        for scope_spans in resource_spans.scope_spans:
-            for span in scope_spans.spans:
-                trace = span.trace_id
-                traces.add(trace)
-                if search.wants(trace):
-                    search.add(trace, [(kv.key, _value(kv.value)) for kv in span.attributes if kv.key in names])
-        if shared := [(kv.key, _value(kv.value)) for kv in resource_spans.resource.attributes if kv.key in names]:
-            for trace in traces:
-                search.add(trace, shared)
-
-
-def read_log_heads(body: bytes, keys: Sequence[str] = ()) -> Heads:
-    """The heads of a log request: one for each record, with empty ids where it is tied to no span."""
+def check_logs(body: bytes) -> Checked:
+    """What will be taken of a log request. Raises MalformedError where the body is no ExportLogsServiceRequest."""
     request, lost = parse(ExportLogsServiceRequest, body)
-    search = KeySearch(keys, body)
-    rows: list[Row] = []
-    rejections: list[Rejection] = []
-    for r, resource_logs in enumerate(request.resource_logs):
-        for s, scope_logs in enumerate(resource_logs.scope_logs):
-            for i, log in enumerate(scope_logs.log_records):
-                path = f"resource_logs[{r}].scope_logs[{s}].log_records[{i}]"
-                if path in lost:
-                    rejections.append(Rejection(path, lost[path]))
-                    continue
-                trace, span = _log_ids(log.trace_id, log.span_id)
-                rows.append((trace, span, b""))
-                if search.names and trace and search.wants(trace):
-                    search.add(trace, [(kv.key, _value(kv.value)) for kv in log.attributes if kv.key in search.names])
-    return Heads(rows, tuple(rejections), search.found())
+    records = sum(len(logs.log_records) for resource in request.resource_logs for logs in resource.scope_logs)
+    if not lost:
+        return Checked(records)
+    rejections = [
+        Rejection(path, lost[path])
+        for r, resource_logs in enumerate(request.resource_logs)
+        for s, scope_logs in enumerate(resource_logs.scope_logs)
+        for i in range(len(scope_logs.log_records))
+        if (path := f"resource_logs[{r}].scope_logs[{s}].log_records[{i}]") in lost
+    ]
+    return Checked(records - len(rejections), tuple(rejections))
+
+
+def trace_ids(body: bytes) -> set[str]:
+    """The traces of a trace request that passed the check: those of the spans that will be taken."""
+    request, _ = parse(ExportTraceServiceRequest, body)
+    return {
+        span.trace_id.hex()
+        for resource_spans in request.resource_spans
+        for scope_spans in resource_spans.scope_spans
+        for span in scope_spans.spans
+        if not _bad_ids(span.trace_id, span.span_id, span.parent_span_id)
+    }
+
+
+def log_trace_ids(body: bytes) -> set[str]:
+    """The traces of a log request that passed the check; records of no trace are left out."""
+    request, _ = parse(ExportLogsServiceRequest, body)
+    found = {
+        _log_ids(log.trace_id, log.span_id)[0].hex()
+        for resource_logs in request.resource_logs
+        for scope_logs in resource_logs.scope_logs
+        for log in scope_logs.log_records
+    }
+    return found - {""}
 
 
 def decode_traces(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Batch:

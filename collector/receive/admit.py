@@ -21,19 +21,19 @@ from typing import Literal, NamedTuple, Protocol
 from collector.config.options import Limits
 from collector.otlp import json as otlp_json
 from collector.otlp import protobuf as otlp_protobuf
+from collector.otlp.checked import Checked
 from collector.otlp.errors import MalformedError
-from collector.otlp.heads import Heads
 from collector.otlp.response import Encoding, Signal, rejection_message
 from collector.receive.answers import Answer, RefusedError
 from collector.receive.inflate import ENCODINGS, InflateError, TooLargeError, inflate
 from collector.receive.redact import Redactor
 
 _OFF_LOOP = 256 << 10  # a body of this size takes milliseconds to read: other senders must not wait for it
-_READERS: dict[tuple[str, str], Callable[[bytes], Heads]] = {
-    ("traces", "protobuf"): otlp_protobuf.read_heads,
-    ("traces", "json"): otlp_json.read_heads,
-    ("logs", "protobuf"): otlp_protobuf.read_log_heads,
-    ("logs", "json"): otlp_json.read_log_heads,
+_CHECKS: dict[tuple[str, str], Callable[[bytes], Checked]] = {
+    ("traces", "protobuf"): otlp_protobuf.check_traces,
+    ("traces", "json"): otlp_json.check_traces,
+    ("logs", "protobuf"): otlp_protobuf.check_logs,
+    ("logs", "json"): otlp_json.check_logs,
 }
 _log = logging.getLogger("collector.receive")
 
@@ -61,7 +61,7 @@ class Request(NamedTuple):
 class _Prepared(NamedTuple):
     encoding: Encoding
     body: bytes
-    heads: Heads
+    checked: Checked
 
 
 class Meter(Protocol):
@@ -74,7 +74,7 @@ class Meter(Protocol):
         """A request was refused. `signal` is "none" where it was not for any."""
 
 
-Accept = Callable[[Signal, Encoding, bytes, Heads], Awaitable[None]]
+Accept = Callable[[Signal, Encoding, bytes], Awaitable[None]]
 """Takes traces or logs; returns when they are kept. Raises `RefusedError` (retryable)."""
 PassOn = Callable[[Encoding, bytes], Awaitable[None]]
 """Takes metrics for the downstream that wants them; returns when they are kept. Raises `RefusedError`."""
@@ -142,10 +142,9 @@ class Admission:
             prepared = await asyncio.to_thread(self._prepare, request, slot)
         else:
             prepared = self._prepare(request, slot)
-        rejections = prepared.heads.rejections
-        accepted = len(prepared.heads)
+        accepted, rejections = prepared.checked.accepted, prepared.checked.rejections
         if accepted:
-            await self._accept(request.signal, prepared.encoding, prepared.body, prepared.heads)
+            await self._accept(request.signal, prepared.encoding, prepared.body)
         self._meter.received(request.transport, request.signal, len(prepared.body), accepted, len(rejections))
         return Receipt(len(rejections), rejection_message(rejections)) if rejections else _WHOLE
 
@@ -156,13 +155,13 @@ class Admission:
     def _prepare(self, request: Request, slot: Slot) -> _Prepared:
         body = self._plain(request, slot)
         try:
-            heads = _READERS[request.signal, request.encoding](body)
-            if self.redactor and len(heads):
+            checked = _CHECKS[request.signal, request.encoding](body)
+            if self.redactor and checked.accepted:
                 redact = self.redactor.traces if request.signal == "traces" else self.redactor.logs
-                return _Prepared("protobuf", redact(request.encoding, body), heads)
+                return _Prepared("protobuf", redact(request.encoding, body), checked)
         except MalformedError as error:
             raise RefusedError(Answer.MALFORMED, str(error)) from error
-        return _Prepared(request.encoding, body, heads)
+        return _Prepared(request.encoding, body, checked)
 
     async def _metrics(self, request: Request, slot: Slot) -> Receipt:
         if self._pass_on is None:

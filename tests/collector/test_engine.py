@@ -14,7 +14,6 @@ from collector.build import make_rules
 from collector.config.options import Limits as OptionLimits
 from collector.config.options import Options
 from collector.engine import Accepted, Housekeeping, Limits, Overloaded, _Call
-from collector.otlp import json
 from collector.pipeline import Terms
 from collector.sessions.assembler import Rules
 from collector.sessions.sightings import Scopes
@@ -163,9 +162,11 @@ def test_traces_without_an_agent_make_no_session(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_refused_with_its_reason(tmp_path: Path) -> None:
-    async def refused(bench: Bench) -> tuple[str, float, bool]:
+    other = case_session(1)[0]
+
+    async def refused(bench: Bench, body: bytes = LEAF) -> tuple[str, float, bool]:
         with pytest.raises(Overloaded) as caught:
-            await bench.send(LEAF)
+            await bench.send(body)
         return caught.value.reason, caught.value.retry_after_s, caught.value.permanent
 
     async def test() -> None:
@@ -177,11 +178,8 @@ def test_what_does_not_fit_is_refused_with_its_reason(tmp_path: Path) -> None:
         async with Bench(tmp_path / "2", limits=Limits(open_sessions=1)) as bench:
             await bench.send(LEAF)
             await bench.taken()
-            assert await refused(bench) == ("sessions", 10.0, False)
-            other = case_session(1)[0]
-            with pytest.raises(Overloaded, match="sessions"):
-                await bench.engine.accept(Accepted("traces", "json", other, heads=json.read_heads(other)))
-            await bench.engine.accept(Accepted("traces", "json", ROOT, heads=json.read_heads(ROOT)))
+            assert await refused(bench, other) == ("sessions", 10.0, False)
+            await bench.send(ROOT)
             await bench.taken()
             bench.clock.forward(16)
             assert [report.spans for report in await bench.reports(1)] == [3], "what is open can end"

@@ -19,7 +19,7 @@ def record(number: int, body: bytes = b"") -> Record:
 
 
 def segment(bodies: list[bytes]) -> bytes:
-    return header(7, MARKER) + b"".join(frame(record(n, body), MARKER) for n, body in enumerate(bodies))
+    return header(7, MARKER) + b"".join(b"".join(frame(record(n, body), MARKER)) for n, body in enumerate(bodies))
 
 
 def bodies(found: list[Record | Damage]) -> list[bytes]:
@@ -27,7 +27,7 @@ def bodies(found: list[Record | Damage]) -> list[bytes]:
 
 
 def test_a_record_comes_back_whole_with_its_place() -> None:
-    data = header(7, MARKER) + frame(Record("logs", "json", b"{}", 5, "ä\ud800"), MARKER)
+    data = header(7, MARKER) + b"".join(frame(Record("logs", "json", b"{}", 5, "ä\ud800"), MARKER))
     place, end = Position(7, HEADER.size), Position(7, len(data))
     assert list(read(data, 7, MARKER)) == [Record("logs", "json", b"{}", 5, "ä\ud800", place, end)]
 
@@ -51,7 +51,7 @@ def test_a_damaged_record_costs_itself_and_is_told_with_its_place() -> None:
 
 
 def test_a_sender_cannot_plant_a_record_behind_a_damaged_place() -> None:
-    planted = frame(record(9, b"planted"), b"guessed!")
+    planted = b"".join(frame(record(9, b"planted"), b"guessed!"))
     data = bytearray(segment([b"x" * 50 + planted, b"next"]))
     data[HEADER.size + 20] ^= 0xFF
     assert bodies(list(read(bytes(data), 7, MARKER))) == [b"next"]

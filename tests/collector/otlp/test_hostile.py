@@ -1,6 +1,6 @@
 """One table of inputs that senders should not make, for both encodings, and what becomes of each.
 
-`accepted` and `rejected` count spans; `error` is the whole text of the MalformedError. Heads and full decoding must agree
+`accepted` and `rejected` count spans; `error` is the whole text of the MalformedError. The check and the decoder must agree
 on every row, since a sender is answered by the one and the session is made from the other.
 """
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from collector.otlp import json, protobuf
+from collector.otlp.checked import Checked
 from collector.otlp.errors import MalformedError
 from collector.otlp.wire import encode_varint
 from tests.collector.otlp.worlds import SPAN, TRACE, span_json, traces_json, traces_protobuf
@@ -174,9 +175,8 @@ PROTOBUF_ROWS = [
 
 
 def outcome(decoder: Any, row: Row) -> tuple[int, int, str]:
-    heads, batch = decoder.read_heads(row.body), decoder.decode_traces(row.body)
-    assert [(s.trace_id, s.span_id, s.parent_span_id) for s in batch.spans] == list(heads)
-    assert batch.rejections == heads.rejections
+    batch = decoder.decode_traces(row.body)
+    assert decoder.check_traces(row.body) == Checked(len(batch.spans), batch.rejections)
     return len(batch.spans), len(batch.rejections), batch.rejections[0].path if batch.rejections else ""
 
 
@@ -189,7 +189,7 @@ def test_a_hostile_request_costs_what_is_bad_in_it_and_no_more(decoder: Any, row
     if not row.error:
         assert outcome(decoder, row) == (row.accepted, row.rejected, row.path)
         return
-    for read in (decoder.read_heads, decoder.decode_traces):
+    for read in (decoder.check_traces, decoder.decode_traces):
         with pytest.raises(MalformedError) as caught:
             read(row.body)
         assert str(caught.value) == row.error

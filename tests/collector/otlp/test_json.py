@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from collector.otlp import encode, json, protobuf
+from collector.otlp.checked import Checked
 from collector.otlp.model import LogRecord, Rejection
 from collector.otlp.values import Limits
 from tests.collector.otlp.worlds import SPAN, START, TRACE, span_json, traces_json
@@ -108,7 +109,7 @@ def test_names_in_snake_case_are_the_same_names() -> None:
     for path in (CAPTURES / "strands-agents__native-swarm", CAPTURES / "autogen-agentchat__native"):
         for line in (path / "traces.otlp.jsonl").read_bytes().splitlines():
             assert json.decode_traces(snake(line)) == json.decode_traces(line)
-            assert json.read_heads(snake(line)) == json.read_heads(line)
+            assert json.check_traces(snake(line)) == json.check_traces(line)
 
 
 def _snake(name: bytes) -> bytes:
@@ -170,9 +171,7 @@ def test_log_records_are_read_with_or_without_a_span() -> None:
     assert batch.rejections == (
         Rejection("$.resourceLogs[0].scopeLogs[0].logRecords[4].body", "expected object | null, found int"),
     )
-    heads = json.read_log_heads(body)
-    assert [(head.trace_id, head.span_id) for head in heads] == [(log.trace_id, log.span_id) for log in batch.logs]
-    assert heads.rejections == batch.rejections
+    assert json.check_logs(body) == Checked(4, batch.rejections)
 
 
 def test_what_is_over_a_limit_is_cut_and_marked_in_both_encodings() -> None:

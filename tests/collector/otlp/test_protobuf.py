@@ -1,4 +1,4 @@
-"""OTLP in protobuf, heads and whole."""
+"""OTLP in protobuf, checked and decoded."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-from collector.otlp import encode, json, protobuf
+from collector.otlp import json, protobuf
+from collector.otlp.checked import Checked
 from collector.otlp.errors import MalformedError
-from collector.otlp.heads import Head
-from collector.otlp.model import Batch, Link, Resource, Span
+from collector.otlp.model import Link
 from tests.collector.otlp.worlds import SPAN, TRACE, traces_protobuf
 
 CAPTURES = Path(__file__).parents[2] / "conformance" / "captures"
@@ -34,30 +34,10 @@ def test_a_capture_says_the_same_in_both_encodings(capture: str) -> None:
 
     assert len(lines) == len(bodies)
     for line, body in zip(lines, bodies, strict=True):
-        batch, heads = protobuf.decode_traces(body), protobuf.read_heads(body, ("session.id",))
+        batch = protobuf.decode_traces(body)
         assert json.decode_traces(line) == batch
-        assert json.read_heads(line, ("session.id",)) == heads
-        assert list(heads) == [Head(span.trace_id, span.span_id, span.parent_span_id) for span in batch.spans]
-        assert batch.rejections == heads.rejections == ()
-
-
-def test_session_keys_are_found_on_spans_and_resources_and_of_each_the_first() -> None:
-    other = "f" * 32
-    resource = Resource({"group_id": "g", "service.name": "s"})
-
-    def span(trace_id: str, number: int, **attributes: str) -> Span:
-        return Span(trace_id, f"{number:016x}", "s", attributes=attributes, resource=resource)
-
-    batch = Batch(
-        spans=(span(TRACE, 1), span(TRACE, 2, thread="t"), span(TRACE, 3, session="a"), span(other, 4, session=""))
-    )
-
-    for body, decoder in ((encode.encode_traces(batch), protobuf), (encode.encode_traces_json(batch), json)):
-        assert decoder.read_heads(body, ("session", "thread", "group_id", "absent")).keys == {
-            TRACE: {"thread": "t", "session": "a", "group_id": "g"},
-            other: {"group_id": "g"},
-        }
-        assert decoder.read_heads(body).keys == {}
+        assert batch.rejections == ()
+        assert json.check_traces(line) == protobuf.check_traces(body) == Checked(len(batch.spans))
 
 
 def test_spans_of_one_request_share_their_resource_and_scope() -> None:
@@ -138,9 +118,7 @@ def test_log_records_are_read_and_a_broken_one_costs_itself() -> None:
         ("c", "", "", 9),
     ]
     assert [rejection.path for rejection in batch.rejections] == ["resource_logs[0].scope_logs[0].log_records[1]"]
-    heads = protobuf.read_log_heads(body)
-    assert [head.trace_id for head in heads] == [TRACE, ""]
-    assert heads.rejections == batch.rejections
+    assert protobuf.check_logs(body) == Checked(2, batch.rejections)
 
 
 def test_a_log_request_that_is_broken_says_where() -> None:

@@ -1,0 +1,93 @@
+"""The loads that benchmarks share: what agents really send, and short spans in full requests.
+
+`captured` is the recorded requests of every agent framework: long attributes, few spans a request. `plain` is requests of
+512 spans (what an SDK's batch processor sends at most) with twelve short attributes, as a busy service sends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.otlp import encode, protobuf
+from collector.otlp.model import Batch, Resource, Scope, Span
+
+CAPTURES = Path(__file__).parents[1] / "tests" / "conformance" / "captures"
+KEYS = ("session.id", "gen_ai.conversation.id", "group_id", "thread_id")
+
+
+def captured() -> list[bytes]:
+    """The requests of all captures, in protobuf."""
+    bodies = []
+    for path in sorted(CAPTURES.glob("*/traces.otlp.pb")):
+        data, at = path.read_bytes(), 0
+        while at < len(data):
+            size = int.from_bytes(data[at : at + 4], "big")
+            bodies.append(data[at + 4 : at + 4 + size])
+            at += 4 + size
+    return bodies
+
+
+def plain(requests: int = 8, spans: int = 512) -> list[bytes]:
+    """Requests of short spans: sixteen to a trace, four traces to a session."""
+    scope, resource = Scope("bench", "1"), Resource({"service.name": "bench"})
+    bodies = []
+    for r in range(requests):
+        batch = []
+        for i in range(r * spans, (r + 1) * spans):
+            attributes = {f"gen_ai.some.key{j}": f"value {j}" for j in range(10)}
+            batch.append(
+                Span(
+                    trace_id=f"{i // 16 + 1:032x}",
+                    span_id=f"{i + 1:016x}",
+                    parent_span_id=f"{i:016x}" if i % 16 else "",
+                    name="chat gpt",
+                    kind=1,
+                    start_unix_nano=1_796_070_280_000_000_000 + i,
+                    end_unix_nano=1_796_070_280_000_001_000 + i,
+                    attributes={**attributes, "gen_ai.usage.input_tokens": 17, "session.id": f"s-{i // 64}"},
+                    scope=scope,
+                    resource=resource,
+                )
+            )
+        bodies.append(encode.encode_traces(Batch(spans=tuple(batch))))
+    return bodies
+
+
+def copies(first: int, number: int) -> list[Batch]:
+    """The requests of all captures, `number` times, each time with trace ids and sessions of their own, counted from `first`."""
+    batches = [protobuf.decode_traces(body) for body in captured()]
+    return [
+        Batch(spans=tuple(_fresh(span, copy) for span in batch.spans))
+        for copy in range(first, first + number)
+        for batch in batches
+    ]
+
+
+def batched(number: int, size: int = 512) -> list[bytes]:
+    """The spans of `number` copies of all captures in full requests, as a busy Collector in front sends them."""
+    spans = [span for batch in copies(1, number) for span in batch.spans]
+    return [encode.encode_traces(Batch(spans=tuple(spans[at : at + size]))) for at in range(0, len(spans), size)]
+
+
+def spans_of(bodies: Sequence[bytes]) -> int:
+    """How many spans requests hold."""
+    return sum(
+        len(scope_spans.spans)
+        for body in bodies
+        for resource_spans in ExportTraceServiceRequest.FromString(body).resource_spans
+        for scope_spans in resource_spans.scope_spans
+    )
+
+
+def _fresh(span: Span, copy: int) -> Span:
+    attributes = {key: f"{value}-{copy}" if key in KEYS else value for key, value in span.attributes.items()}
+    links = tuple(msgspec.structs.replace(link, trace_id=_shift(link.trace_id, copy)) for link in span.links)
+    return msgspec.structs.replace(span, trace_id=_shift(span.trace_id, copy), attributes=attributes, links=links)
+
+
+def _shift(trace_id: str, copy: int) -> str:
+    return f"{(int(trace_id, 16) + copy) % (1 << 128) or 1:032x}"
