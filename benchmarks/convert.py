@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from benchmarks.decode import captured
+from benchmarks.loads import captured
 from collector.otlp import encode, protobuf
 from collector.otlp.model import Batch, Span
 
