@@ -248,7 +248,7 @@ def test_what_is_not_read_is_refused_in_one_line_that_names_it(data: bytes, mess
     assert str(notes[0]).isprintable()
 
 
-@pytest.mark.parametrize("data", [b"", b" \n\n", gzip.compress(b"")])
+@pytest.mark.parametrize("data", [b"", b" \n\n", gzip.compress(b"", mtime=0)])  # no time in a test's name
 def test_an_empty_dump_is_no_fault(data: bytes) -> None:
     assert [note.kind for note in read(data)[1]] == ["passed_over"]
 
