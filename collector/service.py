@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import random
 import signal
 import sys
 import threading
@@ -213,6 +214,7 @@ class Collector:
             limits=options.limits,
             redactor=Redactor(options.content.redact, options.content.replacement),
             meter=HealthMeter(core.health),
+            chance=random.Random(),  # noqa: S311  # spreads retries, keeps no secret
         )
         if options.receive.grpc.endpoint:
             rpc = RpcServer(

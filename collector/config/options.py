@@ -209,7 +209,7 @@ class Limits(Section, frozen=True):
         ),
     ] = 4 << 20
     in_flight: Annotated[
-        int, _count("Requests being admitted at one time; one more is told to come back (503, UNAVAILABLE).")
+        int, _count("Requests being admitted at one time; one more is told to come back (429, RESOURCE_EXHAUSTED).")
     ] = 256
     in_flight_size: Annotated[
         int, _size("Bytes of the requests being admitted at one time; more is told to come back. 0: no limit.")

@@ -6,13 +6,15 @@ been checked, bounded and redacted.
 Rules:
 - a request is acknowledged only after the engine has accepted it;
 - what can be refused is refused before the engine sees it; a bad span costs only itself and is reported as a partial success;
-- every byte being admitted is counted, and the bounds are on what is held, so memory follows the limits and not the senders.
+- every byte being admitted is counted, and the bounds are on what is held, so memory follows the limits and not the senders;
+- senders that are refused at one time are told different times to come back, or they would all come back at one time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -81,15 +83,23 @@ PassOn = Callable[[Encoding, bytes], Awaitable[None]]
 
 
 class Admission:
-    """The accept path. `pass_on` is None where nothing downstream takes metrics."""
+    """The accept path. `pass_on` is None where nothing downstream takes metrics; `chance` spreads what is refused."""
 
     def __init__(
-        self, *, accept: Accept, pass_on: PassOn | None, limits: Limits, redactor: Redactor, meter: Meter
+        self,
+        *,
+        accept: Accept,
+        pass_on: PassOn | None,
+        limits: Limits,
+        redactor: Redactor,
+        meter: Meter,
+        chance: random.Random,
     ) -> None:
         self._accept = accept
         self._pass_on = pass_on
         self._limits = limits
         self._meter = meter
+        self._chance = chance
         self._requests = 0
         self._bytes = 0
         self._lock = threading.Lock()  # a slot grows on the thread that decompresses
@@ -108,7 +118,19 @@ class Admission:
 
     @contextmanager
     def slot(self, size: int) -> Iterator[Slot]:
-        """Room for one request of `size` bytes so far; more is asked for with `Slot.grow`. Raises `RefusedError`."""
+        """Room for one request of `size` bytes so far; more is asked for with `Slot.grow`. Raises `RefusedError`.
+
+        What refuses the request while it has the slot is put off, too: from the time that its reason asks for to twice that.
+        """
+        try:
+            with self._room(size) as slot:
+                yield slot
+        except RefusedError as refusal:
+            refusal.retry_after *= self._chance.uniform(1.0, 2.0)
+            raise
+
+    @contextmanager
+    def _room(self, size: int) -> Iterator[Slot]:
         if not self._open:
             raise RefusedError(Answer.OVERLOADED, "the collector is stopping", "stopping")
         if self._requests >= self._limits.in_flight:

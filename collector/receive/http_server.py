@@ -7,7 +7,6 @@ which leaves a framework's routing nothing to do.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -115,7 +114,7 @@ def _headers(scope: dict[str, Any]) -> dict[str, str]:
 async def _refuse(send: Send, encoding: Encoding, refusal: RefusedError) -> None:
     headers = []
     if refusal.retry_after:
-        headers.append((b"retry-after", str(math.ceil(refusal.retry_after)).encode()))
+        headers.append((b"retry-after", str(round(refusal.retry_after)).encode()))  # whole seconds; up as often as down
     if refusal.answer is Answer.METHOD:
         headers.append((b"allow", b"POST"))
     if refusal.answer is Answer.UNAUTHENTICATED:

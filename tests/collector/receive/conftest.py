@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -24,6 +25,15 @@ from collector.receive.redact import Redactor
 METHODS = {signal: f"/{service}/Export" for service, signal in SERVICES.items()}
 
 
+class Chance(random.Random):
+    """Always the same draw, the least unless told otherwise."""
+
+    draw = 0.0
+
+    def random(self) -> float:
+        return self.draw
+
+
 class Receiver:
     """What was kept, what was counted, and clients of both protocols. `fails` is raised instead of keeping."""
 
@@ -31,6 +41,7 @@ class Receiver:
         self.kept: list[tuple[str, str, bytes]] = []
         self.counts: dict[str, int] = {}
         self.fails: Exception | None = None
+        self.chance = Chance()
         self.admission: Admission
         self.http: httpx.AsyncClient
         self.channel: aio.Channel
@@ -89,6 +100,7 @@ async def receiving(
         limits=limits,
         redactor=Redactor(redact, "[REDACTED]"),
         meter=receiver,
+        chance=receiver.chance,
     )
     certificates = Certificates(tls or Tls())
     tokens = Tokens(auth or Auth(), environment or {}, lambda: 1_800_000_000.0)

@@ -59,6 +59,7 @@ def receiver(served: Any) -> Any:
     served.kept.clear()
     served.counts.clear()
     served.fails = None
+    served.chance.draw = 0.0
     return served
 
 
@@ -122,7 +123,7 @@ async def test_a_refusal_says_when_to_come_back(
 ) -> None:
     receiver.fails = refusal
     response = await receiver.post(traces("a"))
-    assert (response.status_code, float(response.headers["retry-after"])) == (http, -(-seconds // 1))
+    assert (response.status_code, float(response.headers["retry-after"])) == (http, round(seconds))
     with pytest.raises(grpc.aio.AioRpcError) as error:
         await receiver.export(traces("a"))
     trailing = dict(error.value.trailing_metadata() or ())
@@ -136,6 +137,22 @@ async def test_a_refusal_says_when_to_come_back(
         assert status.details[0].Unpack(info)
         assert info.retry_delay.seconds + info.retry_delay.nanos / 1e9 == seconds
     assert error.value.code() == code
+
+
+async def test_senders_that_are_refused_together_are_told_different_times(receiver: Any) -> None:
+    async def told() -> tuple[str, float]:
+        receiver.fails = RefusedError(Answer.OVERLOADED, "memory is short", "memory", 5.0)
+        response = await receiver.post(traces("a"))
+        info = RetryInfo()
+        assert Status.FromString(response.content).details[0].Unpack(info)
+        return response.headers["retry-after"], info.retry_delay.ToTimedelta().total_seconds()
+
+    answers = []
+    for receiver.chance.draw in (0.0, 0.07, 0.12, 0.5, 0.999):
+        answers.append(await told())
+    assert answers == [("5", 5.0), ("5", 5.35), ("6", 5.6), ("8", 7.5), ("10", 9.995)]
+    receiver.fails = RefusedError(Answer.MALFORMED, "no OTLP")
+    assert "retry-after" not in (await receiver.post(traces("a"))).headers
 
 
 async def test_more_at_once_than_the_limit_is_told_to_come_back(receiving: Receiving) -> None:
