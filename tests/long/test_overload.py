@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -48,18 +47,6 @@ def exporter(process: Any, protocol: str) -> SpanExporter:
     return HttpExporter(endpoint=f"http://{process.address('receive.http')}/v1/traces", timeout=120)
 
 
-def refused(process: Any) -> dict[str, int]:
-    """Refusals by reason."""
-    found: dict[str, int] = {}
-    for labels, value in re.findall(
-        r"^orbitrelay_collector_requests_refused_total\{(.*)\} (\S+)", process.get("/metrics").text, re.M
-    ):
-        reason = re.search(r'reason="([^"]*)"', labels)
-        assert reason is not None
-        found[reason[1]] = found.get(reason[1], 0) + round(float(value))
-    return found
-
-
 @pytest.mark.parametrize(
     ("reason", "options", "senders"),
     [
@@ -93,7 +80,7 @@ def test_five_times_the_capacity_is_refused_repeated_and_taken(
             thread.start()
         for thread in threads:
             thread.join()
-        refusals = refused(process)
+        refusals = process.refusals()
         assert refusals.pop(reason) > 0
         assert refusals == {}
         assert len(acknowledged) >= 0.9 * rounds * senders, f"senders gave up: {failed}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -107,6 +108,21 @@ class Process:
     def closed(self, count: int = 1) -> list[dict[str, Any]]:
         """The closed sessions, once there are so many."""
         return self.until(lambda: (s := self.sessions()) and len(s) >= count and s, what="no session closed") or []
+
+    def total(self, name: str) -> int:
+        """The sum of a metric of /metrics over all of its attributes."""
+        return sum(round(float(value)) for _, value in self._samples(name))
+
+    def refusals(self) -> dict[str, int]:
+        """Requests refused so far, by reason."""
+        found: dict[str, int] = {}
+        for labels, value in self._samples("orbitrelay_collector_requests_refused_total"):
+            reason = labels.partition('reason="')[2].partition('"')[0]
+            found[reason] = found.get(reason, 0) + round(float(value))
+        return found
+
+    def _samples(self, name: str) -> list[tuple[str, str]]:
+        return re.findall(rf"^{name}(?:\{{(.*)\}})? (\S+)", self.get("/metrics").text, re.M)
 
     def play(self, bodies: list[bytes] | None = None) -> None:
         """Send requests (JSON) over gRPC."""
