@@ -169,6 +169,7 @@ def make_rules(options: Options) -> Rules:
         max_age_ns=seconds(sessions.max_age),
         reopen_window_ns=seconds(sessions.reopen_window),
         session_spans=options.limits.session_spans,
+        session_size=options.limits.session_size,
         resident_spans=min(Rules().resident_spans, resident) if resident else Rules().resident_spans,
     )
 

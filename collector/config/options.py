@@ -217,6 +217,9 @@ class Limits(Section, frozen=True):
     session_spans: Annotated[
         int, _count("Spans kept whole in one session; beyond it the session keeps its skeleton and both ends and its report is partial. 0: no limit.")
     ] = 20_000  # fmt: skip
+    session_size: Annotated[
+        int, _size("Bytes kept of what one session's spans say; beyond it the same, and spans that still fit are kept. 0: no limit.")
+    ] = 64 << 20  # fmt: skip
     open_sessions: Annotated[
         int,
         _count("Sessions open at one time; a request that would open more is told to come back. 0: no limit."),

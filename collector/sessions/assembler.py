@@ -22,7 +22,7 @@ import msgspec
 
 from collector.sessions import reasons
 from collector.sessions.keys import Claim
-from collector.sessions.membership import TAIL, Membership
+from collector.sessions.membership import Membership
 from collector.sessions.spans import Sight, SpanTable, rank
 from collector.sessions.state import (
     Archive,
@@ -41,7 +41,7 @@ SPANS_A_SESSION: Final = 100
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """The close rules and bounds. Times in ns. `session_spans` 0: no limit.
+    """The close rules and bounds. Times in ns. `session_spans`, `session_size` (bytes of facts) 0: no limit.
 
     `discarded_window`: how long a trace that closed without an agent is remembered, in case one follows.
     `resident_spans`: spans whose ids stay in memory before quiet ones move to the archive.
@@ -53,13 +53,14 @@ class Rules(msgspec.Struct, frozen=True):
     reopen_window_ns: int = 86_400_000_000_000
     discarded_window_ns: int = 900_000_000_000
     session_spans: int = 20_000
+    session_size: int = 64 << 20
     resident_spans: int = 500_000
 
 
 class Sighting(msgspec.Struct, frozen=True, gc=False):
     """One span or log record as far as sessions care. `payload`: its encoded facts, which are kept as they are.
 
-    `agent`: an agent may run here. `skeleton`: kept also past the session's span limit. `causes`: trace ids that causal
+    `agent`: an agent may run here. `skeleton`: kept also past the session's limits. `causes`: trace ids that causal
     links name. Ids are hex; `parent_id` "" is a root's.
     """
 
@@ -361,31 +362,40 @@ class Assembler:
         self._members.dirty_traces[trace] = None
         table = self._table(trace)
         awaited, open_roots = len(table.awaited), len(table.open_roots)
-        limit = self.rules.session_spans
         # Spans end before those that they stand in: what a kept span names as its parent holds the skeleton together.
         skeleton = sighting.skeleton or (not sighting.log and identity in table.awaited)
-        if sight is Sight.NEW and limit and session.kept >= (2 * limit if skeleton else limit):
-            session.limited = True
-            session.dropped += 1
-            session.tail.append((trace.trace_id, sighting.payload))
-            if len(session.tail) > TAIL:
-                session.tail.popleft()
-            if not sighting.log:
+        new, room = sight is Sight.NEW, self._has_room(session, sighting, sight, skeleton)
+        if room or not new:
+            parent = int(sighting.parent_id, 16) if sighting.parent_id and not sighting.log else None
+            table.add(identity, parent, version, sighting.log)
+        if room:
+            session.kept += new
+            session.size += len(sighting.payload)
+            self._table_spans += new
+            trace.logs += new and sighting.log
+            trace.spans += new and not sighting.log
+            trace.pending.append(sighting.payload)
+        else:
+            session.dropped += new
+            session.end_with([(trace.trace_id, sighting.payload)])
+            if new and not sighting.log:
                 table.resolve(identity)
             if not len(table) and len(session.traces) > 1:
                 self._members.release(trace)  # a trace none of whose spans is kept must not cost memory
                 return
-        else:
-            if sight is Sight.NEW:
-                session.kept += 1
-                self._table_spans += 1
-                trace.logs += sighting.log
-                trace.spans += not sighting.log
-            parent = int(sighting.parent_id, 16) if sighting.parent_id and not sighting.log else None
-            table.add(identity, parent, version, sighting.log)
-            trace.pending.append(sighting.payload)
         session.awaited += len(table.awaited) - awaited
         session.open_roots += len(table.open_roots) - open_roots
+
+    def _has_room(self, session: Session, sighting: Sighting, sight: Sight, skeleton: bool) -> bool:
+        """Whether a version of a span is kept whole; a session that has no room for it is marked. A skeleton may be twice the limits."""
+        rules, share = self.rules, 2 if skeleton else 1
+        if sight is Sight.NEW and rules.session_spans and session.kept >= share * rules.session_spans:
+            session.limited = True
+            return False
+        if rules.session_size and session.size + len(sighting.payload) > share * rules.session_size:
+            session.oversized = True
+            return False
+        return True
 
     def _count_repeat(self, session: Session, sight: Sight) -> None:
         if sight is Sight.DUPLICATE:
@@ -457,6 +467,7 @@ class Assembler:
             reasons.UNRESOLVED_PARENTS: session.awaited > 0,
             reasons.UNENDED_SPANS: session.open_roots > 0,
             reasons.SPAN_LIMIT: session.limited,
+            reasons.SIZE_LIMIT: session.oversized,
             reasons.SAMPLED: session.sampled,
             reasons.DRAINED: session.reason == reasons.DRAIN,
         }

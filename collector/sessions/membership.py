@@ -15,14 +15,10 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import Final
 
 from collector.sessions.grouping import components
 from collector.sessions.keys import Claim, SessionKey, kind_of
 from collector.sessions.state import Archive, Lineage, Session, Trace, cause_ref, trace_ref
-
-TAIL: Final = 256
-"""Spans at the end of a session past its limit that are kept beside its skeleton."""
 
 Carriers = dict[str, dict[Session, int]]
 """Top key -> sessions with traces of that top key, and how many; of the traces that carry one key."""
@@ -291,13 +287,13 @@ class Membership:
         target.stale += other.stale
         target.late += other.late
         target.kept += other.kept
+        target.size += other.size
         target.dropped += other.dropped
         target.ends |= other.ends
         target.sampled |= other.sampled
         target.limited |= other.limited
-        target.tail.extend(other.tail)
-        while len(target.tail) > TAIL:
-            target.tail.popleft()
+        target.oversized |= other.oversized
+        target.end_with(other.tail)
 
     # -- names ---------------------------------------------------------------------------------------------------------
 

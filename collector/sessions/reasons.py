@@ -24,6 +24,7 @@ CLOSE_REASONS: Final[dict[str, str]] = {
 UNRESOLVED_PARENTS: Final = "unresolved_parents"
 UNENDED_SPANS: Final = "unended_spans"
 SPAN_LIMIT: Final = "span_limit"
+SIZE_LIMIT: Final = "size_limit"
 SAMPLED: Final = "sampled"
 DRAINED: Final = "drained"
 UNREADABLE: Final = "unreadable"
@@ -32,6 +33,7 @@ PARTIAL_REASONS: Final[dict[str, str]] = {
     UNRESOLVED_PARENTS: "spans name parents that never arrived",
     UNENDED_SPANS: "roots never ended",
     SPAN_LIMIT: "the session passed the span limit; only its skeleton and both its ends were kept",
+    SIZE_LIMIT: "the session passed the size limit; only its skeleton and both its ends were kept",
     SAMPLED: "the producer says that spans were sampled out",
     DRAINED: "it was reported while open, because the collector was told to stop",
     UNREADABLE: "stored facts of it could not be read back",

@@ -23,6 +23,10 @@ State = Literal["open", "closed"]
 
 NO_TIME: Final = 0
 _NEVER: Final = 1 << 64  # sorts behind every time
+TAIL: Final = 256
+"""Spans at the end of a session past a limit that are kept beside its skeleton."""
+TAIL_SIZE: Final = 1 << 20
+"""Bytes of their facts: they are in memory, and stored whole each time that the session is."""
 
 
 class ClaimRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -54,7 +58,8 @@ class SessionRecord(msgspec.Struct, frozen=True):
     """What is known of one session, but for its traces. `*_ns` are arrival times; counts include what was not kept.
 
     `revision` counts the closes with an agent in it. `due`: the report of the last close is yet to be made.
-    `tail`: (trace id, facts) of the last spans of a session past its limit.
+    `kept`, `size`: spans and bytes of facts that are kept. `limited`, `oversized`: past the limit of the one, of the other.
+    `tail`: (trace id, facts) of the last spans of a session past a limit.
     """
 
     session_id: str
@@ -70,11 +75,13 @@ class SessionRecord(msgspec.Struct, frozen=True):
     ends: bool = False
     sampled: bool = False
     limited: bool = False
+    oversized: bool = False
     due: bool = False
     duplicates: int = 0
     stale: int = 0
     late: int = 0
     kept: int = 0
+    size: int = 0
     dropped: int = 0
     tail: tuple[tuple[str, bytes], ...] = ()
 
@@ -271,12 +278,21 @@ class Session:
         self.revision = 0
         self.reason = ""
         self.agents = 0  # traces with an agent in them
-        self.ends = self.sampled = self.limited = self.due = False
-        self.duplicates = self.stale = self.late = self.kept = self.dropped = 0
+        self.ends = self.sampled = self.limited = self.oversized = self.due = False
+        self.duplicates = self.stale = self.late = self.kept = self.size = self.dropped = 0
         self.awaited = self.open_roots = 0
         self.traces: dict[str, Trace] = {}
         self.tail: deque[tuple[str, bytes]] = deque()
+        self._tail_size = 0
         self.timer_ns = NO_TIME  # the earliest moment in the heap that may close it
+
+    def end_with(self, last: Iterable[tuple[str, bytes]]) -> None:
+        """Take in last spans, as (trace id, facts), and let those before them go that are too many; never the very last."""
+        for end in last:
+            self.tail.append(end)
+            self._tail_size += len(end[1])
+            while len(self.tail) > 1 and (len(self.tail) > TAIL or self._tail_size > TAIL_SIZE):
+                self._tail_size -= len(self.tail.popleft()[1])
 
     def record(self) -> SessionRecord:
         """Return it as it is kept."""
@@ -294,11 +310,13 @@ class Session:
             ends=self.ends,
             sampled=self.sampled,
             limited=self.limited,
+            oversized=self.oversized,
             due=self.due,
             duplicates=self.duplicates,
             stale=self.stale,
             late=self.late,
             kept=self.kept,
+            size=self.size,
             dropped=self.dropped,
             tail=tuple(self.tail),
         )
@@ -312,9 +330,9 @@ class Session:
         session.closed_ns = record.closed_ns
         session.revision = record.revision
         session.reason = record.reason
-        session.ends, session.sampled, session.limited = record.ends, record.sampled, record.limited
-        session.due = record.due
+        session.ends, session.sampled, session.due = record.ends, record.sampled, record.due
+        session.limited, session.oversized = record.limited, record.oversized
         session.duplicates, session.stale, session.late = record.duplicates, record.stale, record.late
-        session.kept, session.dropped = record.kept, record.dropped
-        session.tail = deque(record.tail)
+        session.kept, session.size, session.dropped = record.kept, record.size, record.dropped
+        session.end_with(record.tail)
         return session

@@ -294,9 +294,10 @@ def test_tenants_of_two_connections_never_meet(tmp_path: Path) -> None:
     run(test())
 
 
-def test_an_endless_session_pins_no_segment_and_stays_small(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [{"session_spans": 100}, {"session_size": 20_000}], ids=["spans", "size"])
+def test_an_endless_session_pins_no_segment_and_stays_small(tmp_path: Path, limit: dict[str, int]) -> None:
     async def test() -> None:
-        rules = Rules(session_spans=100, resident_spans=200)
+        rules = Rules(**limit, resident_spans=200)
         async with Bench(tmp_path, rules=rules) as bench:
             for number in range(400):
                 span = f"{number + 10:016x}".encode()
@@ -307,7 +308,11 @@ def test_an_endless_session_pins_no_segment_and_stays_small(tmp_path: Path) -> N
             assert bench.engine._intake.assembler.resident_spans <= 200
             bench.clock.forward(301)
             (report,) = await bench.reports(1)
-            assert (report.spans, report.partial) == (400, ("unresolved_parents", "span_limit"))
+            reason = "span_limit" if "session_spans" in limit else "size_limit"
+            assert (report.spans, report.partial) == (400, ("unresolved_parents", reason))
+            kept, _ = bench.store.archive.facts([f"{1:032x}"], 1 << 60)
+            held = {"session_spans": len(kept), "session_size": sum(map(len, kept))}
+            assert all(1.9 * bound < held[name] <= 2 * bound for name, bound in limit.items()), "all are agents' spans"
         kept = sum(path.stat().st_size for path in (tmp_path / "journal").iterdir())
         assert kept == 0
 

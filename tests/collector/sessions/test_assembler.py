@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from collector.clock import seconds
-from collector.sessions.assembler import TAIL, Assembler, Closed, Discarded, Rules, Sighting
+from collector.sessions.assembler import Assembler, Closed, Discarded, Rules, Sighting
 from collector.sessions.spans import Sight
+from collector.sessions.state import TAIL, TAIL_SIZE
 from tests.collector.sessions.worlds import MemoryArchive, span
 
 A, B = "a" * 32, "b" * 32
@@ -132,6 +133,45 @@ def test_past_its_limit_a_session_keeps_its_skeleton_and_both_ends() -> None:
     tail = [msgspec.msgpack.decode(payload)[1] for _, payload in record.tail]
     assert kept == [*range(1, 11), *range(total + 1, total + 11)]
     assert (len(tail), tail[-1]) == (TAIL, total + 20)
+
+
+def test_past_its_size_a_session_keeps_its_skeleton_and_both_ends() -> None:
+    size = len(span(A, 100, 1, body="x" * 1000).payload)
+    world = World(session_size=10 * size)
+    world.take(span(A, 1), *(span(A, number, 1, agent=False, body="x" * 1000) for number in range(100, 130)))
+    world.take(*(span(A, number, 1, skeleton=True, body="x" * 1000) for number in range(130, 150)))
+    world.take(span(A, 150, 1, agent=False))
+    assert world.wait(15) == [("roots_ended", ("size_limit",), 52)]
+    (record,) = world.archive.sessions.values()
+    kept = [msgspec.msgpack.decode(payload)[1] for payload in world.archive.facts[A]]
+    tail = [msgspec.msgpack.decode(payload)[1] for _, payload in record.tail]
+    assert kept == [1, *range(100, 109), *range(130, 140)]
+    assert tail == [*range(109, 130), *range(140, 151)]
+    assert (record.size, record.kept, record.dropped) == (sum(map(len, world.archive.facts[A])), 20, 32)
+    assert 19 * size < record.size <= 20 * size
+
+
+def test_the_end_that_is_kept_of_a_session_past_its_size_is_bounded_in_bytes() -> None:
+    world = World(session_size=1000)
+    world.take(span(A, 1), *(span(A, number, 1, body="x" * 100_000) for number in range(2, 31)))
+    assert world.wait(15) == [("roots_ended", ("size_limit",), 30)]
+    (record,) = world.archive.sessions.values()
+    assert [msgspec.msgpack.decode(payload)[1] for _, payload in record.tail] == list(range(21, 31))
+    world.take(span(A, 31, 1, body="x" * TAIL_SIZE))
+    assert world.wait(15) == [("roots_ended", ("size_limit",), 31)]
+    (record,) = world.archive.sessions.values()
+    assert [msgspec.msgpack.decode(payload)[1] for _, payload in record.tail] == [31]
+
+
+def test_past_its_size_a_session_still_learns_that_a_span_has_ended() -> None:
+    world = World(session_size=400)
+    start_only, complete = span(A, 1, ended=False, body="x" * 200), span(A, 1, body="x" * 500)
+    world.take(start_only)
+    world.store()
+    assert world.take(complete, complete) == [Sight.BETTER, Sight.DUPLICATE]
+    assert world.wait(15) == [("roots_ended", ("size_limit",), 1)]
+    (record,) = world.archive.sessions.values()
+    assert (record.tail, record.dropped, world.archive.facts[A]) == (((A, complete.payload),), 0, [start_only.payload])
 
 
 def test_a_session_of_endless_traces_stays_bounded() -> None:

@@ -20,6 +20,7 @@ RULES = Rules(
     reopen_window_ns=seconds(10**8),
     discarded_window_ns=seconds(10**8),
     session_spans=0,
+    session_size=0,
     resident_spans=3,
 )
 
