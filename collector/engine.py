@@ -236,7 +236,8 @@ class Engine:
         await asyncio.to_thread(thread.join, max(0.1, deadline - time.monotonic() + 0.5))
         stopped = not thread.is_alive()
         if self._closers is not None:
-            self._closers.shutdown(wait=stopped, cancel_futures=True)
+            # A report that still is being made is waited for no longer; it is due at the next start, too.
+            self._closers.shutdown(wait=stopped and self._intake.idle, cancel_futures=True)
             self._closers = None
         if stopped:
             self._thread = None
@@ -590,7 +591,12 @@ class Engine:
                 self._advance()
             except Exception:
                 log.exception("intake: %s could not be handled", type(item).__name__)
-        log.warning("stop: the deadline passed; what was accepted is in the journal")
+        log.warning(
+            "stop: the deadline passed with %d reports to be made and %d requests to be decoded; %s",
+            intake.due,
+            self._queued()[0],
+            "the next start goes on there" if self._journal is not None else "without a journal they are lost",
+        )
 
     def _wait(self, deadline: float) -> Any:
         try:

@@ -178,6 +178,11 @@ class Intake:
         return not (self.dirty or self._sent or self._jobs or self._running)
 
     @property
+    def due(self) -> int:
+        """How many reports are to be made or stored."""
+        return len(self._closed) + len(self._sent_closed) + len(self._jobs) + len(self._running) + len(self._reports)
+
+    @property
     def dirty(self) -> bool:
         """Whether a checkpoint would store anything."""
         return bool(self.pending or self._closed or self._reports or self._outbox or self.assembler.dirty)

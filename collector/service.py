@@ -4,7 +4,7 @@ Separate from how its parts are built (build.py) and from what they do. One proc
 
 Rules:
 - downstream starts first and stops last: nothing is accepted that has nowhere to go, and nothing accepted is left behind a closed door;
-- a stop has a deadline, and what is not finished by then is in the journal;
+- a stop has a deadline that nothing outlasts, and what is not finished by then goes on at the next start;
 - a reload takes all of the new configuration's reloadable part or none of it, and says which;
 - what keeps the collector from starting is one line and exit code 2.
 """
@@ -60,7 +60,9 @@ from collector.store import StoreError
 from collector.watch import FileWatch
 
 _TICK = 0.25
-_RECEIVERS_SHARE = 0.3  # of what is left of the deadline: a sender that hangs must not take it all
+# Of what is left of the deadline, so that nothing that hangs takes it all: a sender, a downstream, who asks and watches.
+_RECEIVERS_SHARE, _ENGINE_SHARE, _DOWNSTREAM_SHARE, _ADMIN_SHARE = 0.3, 0.8, 0.5, 0.3
+_MARGIN_S = 1.0  # for a process that does not end by itself
 _log = logging.getLogger("collector.service")
 
 
@@ -81,14 +83,42 @@ def serve(loaded: Loaded, reread: Callable[[], Loaded], config: Path | None) -> 
 
 async def _serve(collector: Collector) -> int:
     stop = asyncio.Event()
-    with _signals(stop.set, collector.reload_soon):
+    overdue = _Overdue(collector.stop_deadline + _MARGIN_S)
+
+    def end() -> None:
+        overdue.begin()
+        stop.set()
+
+    with _signals(end, collector.reload_soon):
         await collector.start()
         spare_the_collector()
         try:
             await stop.wait()
         finally:
+            overdue.begin()
             finished = await collector.stop()
     return 0 if finished else 1
+
+
+class _Overdue:
+    """Ends the process if it is still there so many seconds after `begin`, whatever it waits for.
+
+    Never called off: behind the last part that stops, threads and connections are still to be waited for.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def begin(self) -> None:
+        """Let the time run. A second call does nothing."""
+        if self._timer.ident is None:
+            self._timer.start()
+
+    @staticmethod
+    def _end() -> None:
+        _log.error("the deadline passed, and something still ran; the next start goes on where this one stopped")
+        os._exit(1)
 
 
 @contextlib.contextmanager
@@ -138,6 +168,11 @@ class Collector:
 
     # -- start and stop ------------------------------------------------------------------------------------------------
 
+    @property
+    def stop_deadline(self) -> float:
+        """Seconds that a stop may take."""
+        return self._options.service.stop_deadline
+
     async def start(self) -> None:
         """Start everything, downstream first. Raises `StartError`, with nothing left running."""
         try:
@@ -151,10 +186,7 @@ class Collector:
         """Stop everything, upstream first, within `service.stop_deadline`; whether all of it finished. Idempotent."""
         if not self._stopping:
             return True
-        deadline = time.monotonic() + self._options.service.stop_deadline
-        overdue = threading.Timer(self._options.service.stop_deadline + 2, _give_up)
-        overdue.daemon = True
-        overdue.start()
+        deadline = time.monotonic() + self.stop_deadline
         ready, self._serving = self._serving, False
         if ready:
             _log.info("stopping")
@@ -172,7 +204,6 @@ class Collector:
                     "a part did not stop",
                     extra={"fields": {"part": name, "reason": str(error) or type(error).__name__}},
                 )
-        overdue.cancel()
         if ready:
             _log.info("stopped", extra={"fields": {"finished": finished}})
         return finished
@@ -188,12 +219,12 @@ class Collector:
             self._later("store", lambda deadline: asyncio.to_thread(core.store.stop, deadline))
             await asyncio.to_thread(core.store.start)
             await self._start_admin(core)
-            self._later("outbox", core.sender.stop)
+            self._later("outbox", lambda deadline: core.sender.stop(deadline * _DOWNSTREAM_SHARE))
             await core.sender.start()
             if (push := core.push) is not None:
-                self._later("metrics push", lambda deadline: asyncio.to_thread(push.stop, deadline))
+                self._later("metrics push", lambda deadline: asyncio.to_thread(push.stop, deadline * _DOWNSTREAM_SHARE))
                 push.start()
-            self._later("engine", lambda deadline: core.engine.stop(deadline * 0.8, options.service.drain))
+            self._later("engine", lambda deadline: core.engine.stop(deadline * _ENGINE_SHARE, options.service.drain))
             await core.engine.start()
         except (StoreError, JournalError) as error:
             raise StartError(str(error)) from error
@@ -263,7 +294,7 @@ class Collector:
             add_query_service(reader, rpc.server)
             self._health.add_to(rpc.server)
             rpc.bind()
-            self._later("query service", lambda _: rpc.stop(0.2))  # a watcher never hangs up by itself
+            self._later("query service", lambda deadline: rpc.stop(min(0.5, deadline * _ADMIN_SHARE)))
             await rpc.start()
             self._listens("admin.grpc", options.admin.grpc.endpoint, rpc.port)
         if options.admin.http.endpoint:
@@ -282,9 +313,10 @@ class Collector:
                 loopback=is_loopback(options.admin.http.endpoint),
             )
             http = HttpServer(app, bind(options.admin.http.endpoint, "admin.http.endpoint"), certificates)
-            self._later("admin HTTP", lambda _: http.stop(0.5))
+            self._later("admin HTTP", lambda deadline: http.stop(min(0.5, deadline * _ADMIN_SHARE)))
             await http.start()
             self._listens("admin.http", options.admin.http.endpoint, http.port)
+        self._later("watchers", self._unwatched)  # none of them hangs up by itself
         self._warn_if_open("admin", tokens, [options.admin.grpc.endpoint, options.admin.http.endpoint])
 
     def _door(self, listener: Any) -> tuple[Certificates, Tokens]:
@@ -319,6 +351,10 @@ class Collector:
 
     async def _released(self, _deadline: float) -> None:
         self._folder.release()
+
+    async def _unwatched(self, _deadline: float) -> None:
+        if self._core is not None:
+            self._core.store.end_watches()
 
     async def _closed(self, _deadline: float) -> None:
         await self._health.set(False)
@@ -425,11 +461,6 @@ def _pass_on(core: Core) -> PassOn:
 def _trouble(core: Core) -> str:
     trouble = core.engine.trouble()
     return "" if trouble is None else str(trouble)
-
-
-def _give_up() -> None:
-    _log.error("the deadline passed; what was accepted is in the journal")
-    os._exit(1)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

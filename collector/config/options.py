@@ -409,7 +409,9 @@ class Log(Section, frozen=True):
 class Service(Section, frozen=True):
     """Start and stop."""
 
-    stop_deadline: Annotated[float, _duration("Time from SIGTERM to the exit.")] = 10.0
+    stop_deadline: Annotated[
+        float, _duration("Time from SIGTERM to the exit. A process that hangs is ended a second later.")
+    ] = 10.0
     drain: Annotated[
         bool,
         _flag(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
+import grpc
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
@@ -58,6 +59,7 @@ class QueryService(query_pb2_grpc.QueryServiceServicer):
         """See query.proto."""
         async for response in self._reader.watch_reports(request):
             yield response
+        await context.abort(grpc.StatusCode.UNAVAILABLE, "the collector is stopping")
 
 
 class HealthService:

@@ -47,6 +47,10 @@ class OtlpApplication:
             await _refuse(send, encoding, refusal)
         except DisconnectedError:
             return
+        except asyncio.CancelledError:  # the server stops, and waits no longer for the rest of the request
+            stopping = RefusedError(Answer.OVERLOADED, "the collector is stopping", "stopping", 5.0)
+            self._admission.count_refusal("http", signal or "none", stopping)
+            await _refuse(send, encoding, stopping)
         else:
             assert signal is not None  # a path that is no signal was refused
             await _answer(send, 200, encoding, export_response(signal, encoding, *receipt), [])

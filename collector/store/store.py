@@ -75,6 +75,7 @@ class Store:
         self._now_ns = now_ns
         self._database = Database(path, durable=durable)
         self._series_limit = series_limit
+        self._watching = True
         self.archive = SqliteArchive(self._database)
 
     def start(self) -> None:
@@ -162,7 +163,7 @@ class Store:
             return reports.last_sequence(connection)
 
     async def watch(self, after: int | None = None) -> AsyncIterator[Committed]:
-        """Yield reports as they are committed: from one on (a client that comes back), or from now on."""
+        """Yield reports as they are committed: from one on (a client that comes back), or from now on; until `end_watches`."""
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
 
@@ -173,16 +174,22 @@ class Store:
         self._database.committed.append(listener)
         try:
             last = await asyncio.to_thread(self.last_sequence) if after is None else after
-            while True:
+            while self._watching:
                 changed.clear()
                 found = await asyncio.to_thread(self.committed, last)
                 for committed in found:
                     last = committed.sequence
                     yield committed
-                if not found:
+                if not found and self._watching:
                     await changed.wait()
         finally:
             self._database.committed.remove(listener)
+
+    def end_watches(self) -> None:
+        """End all watches, those to come as well."""
+        self._watching = False
+        for listener in list(self._database.committed):
+            listener()
 
     def metrics(self) -> tuple[Series, ...]:
         """Return all metric series."""

@@ -6,7 +6,9 @@ import asyncio
 import sqlite3
 import threading
 import time
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -414,6 +416,39 @@ def test_start_and_stop_are_safe_twice_without_each_other_and_bounded(tmp_path: 
         async with unstarted:
             pass
         assert await unstarted.engine.stop(1)
+
+    run(test())
+
+
+class Never(Executor):
+    """Takes all work and does none."""
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        self.work: Future[Any] = Future()
+        return self.work
+
+
+def test_a_report_that_is_not_made_before_the_stop_is_made_once_at_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        hanging = Bench(tmp_path, pool=(pool := Never()))
+        async with hanging as bench:
+            await bench.send(ROOT, LEAF)
+            await bench.taken()
+            bench.clock.forward(16)
+            await bench.until(lambda: hasattr(pool, "work"))
+            started = time.monotonic()
+            assert await bench.engine.stop(0.5) is False
+            assert time.monotonic() - started < 2
+            pool.work.set_result(None)
+        assert caplog.messages == [
+            "stop: the deadline passed with 1 reports to be made and 0 requests to be decoded; the next start goes on there"
+        ]
+        for _ in range(2):
+            async with Bench(tmp_path) as bench:
+                (report,) = await bench.reports(1)
+                assert (report.revision, report.spans, report.close_reason) == (1, 3, "roots_ended")
 
     run(test())
 
