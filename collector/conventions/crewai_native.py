@@ -50,7 +50,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 def _unquoted(found: Content | None) -> Content | None:
     """A text that was written as a JSON string."""
     inner = reading.loads(found.value) if found is not None else None
-    return Content(inner, found.truncated) if found is not None and isinstance(inner, str) else found
+    return reading.part(found, inner) if found is not None and isinstance(inner, str) else found
 
 
 def _given(attributes: Attributes) -> Content | None:
@@ -58,9 +58,8 @@ def _given(attributes: Attributes) -> Content | None:
     heard = reading.messages(attributes["gen_ai.input.messages"]) if "gen_ai.input.messages" in attributes else None
     if not heard:
         return None
-    given = crewai.task_context("\n".join(m.text for m in heard if m.text))
-    cut = bool(attributes.get("gen_ai.input.messages.truncated"))
-    return Content(given.value, cut) if given is not None else None
+    cut = bool(attributes.get("gen_ai.input.messages.truncated")) or heard[-1].cut
+    return crewai.task_context("\n".join(m.text for m in heard if m.text), cut)
 
 
 def _answer(attributes: Attributes) -> Content | None:

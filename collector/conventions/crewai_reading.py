@@ -16,6 +16,10 @@ DELEGATION_TOOLS = frozenset({"delegate_work_to_coworker", "ask_question_to_cowo
 
 _COWORKER = ("coworker", "co_worker")
 _CONTEXT = "This is the context you're working with:\n"
+_CRITERIA, _CLOSING = (
+    "This is the expected criteria for your final answer: ",
+    "not a summary.",
+)  # two ends of one sentence
 _REFUSED = ("Error executing tool", "Error: the Action Input is not a valid")
 
 
@@ -62,11 +66,13 @@ def coworker(arguments: Content | None) -> str:
     return name.replace('"', "").strip(" '")
 
 
-def task_context(prompt: Any) -> Content | None:
-    """What a task's prompt gives of earlier tasks: empty where it gives nothing. None: no prompt recorded."""
+def task_context(prompt: Any, cut: bool = False) -> Content | None:
+    """What a task's prompt gives of earlier tasks: empty where it gives nothing. None: no prompt recorded, or one that was `cut` before it would say."""
     if not isinstance(prompt, str):
         return None
-    return Content(prompt.partition(_CONTEXT)[2].strip("\n"))
+    cut = cut or (_CRITERIA in prompt and _CLOSING not in prompt)
+    _before, marker, given = prompt.partition(_CONTEXT)
+    return Content(given.strip("\n"), cut) if marker or not cut else None
 
 
 def crew(agents: Any) -> Known:

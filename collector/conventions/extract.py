@@ -101,7 +101,7 @@ def session_keys(attributes: Attributes) -> dict[str, str]:
             if value is None and name.startswith(_METADATA):
                 if inside is None:
                     text = attributes.get("metadata")
-                    inside = reading.mapping(text) if isinstance(text, str) and "_id" in text else {}
+                    inside = reading.entries(text) if isinstance(text, str) and "_id" in text else {}
                 value = inside.get(name.removeprefix(_METADATA))
             if value is not None and (text := unquote(value)):
                 out[kind.name] = text

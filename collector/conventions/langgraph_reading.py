@@ -144,7 +144,7 @@ def _told(result: Content | None) -> Content | None:
     if result is None or not ({"data", "kwargs"} & set(value)):
         return result
     answer = reading.message(value)
-    return Content(answer.text or "", result.truncated) if answer.role == "tool" else result
+    return reading.part(result, answer.text or "") if answer.role == "tool" else result
 
 
 def state(outputs: Content | None) -> Content | None:
@@ -171,7 +171,7 @@ def state(outputs: Content | None) -> Content | None:
     words = last_words(reading.messages(value["messages"]) if value.get("messages") else None)
     if words:
         out.setdefault("message", words)
-    return Content(out, outputs.truncated)
+    return reading.part(outputs, out)
 
 
 def last_words(messages: tuple[Message, ...] | None) -> str:

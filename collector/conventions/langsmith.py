@@ -53,7 +53,7 @@ def _inner(found: Content | None, key: str) -> Content | None:
     if found is None:
         return None
     wrapped = reading.mapping(found.value)
-    return Content(wrapped[key], found.truncated) if list(wrapped) == [key] else found
+    return reading.part(found, wrapped[key]) if list(wrapped) == [key] else found
 
 
 def _marks(span: Span) -> bool:

@@ -52,7 +52,7 @@ def _given(attributes: Attributes, key: str) -> Content | None:
 
 
 def _conversation(attributes: Attributes) -> tuple[tuple[Message, ...] | None, tuple[Message, ...] | None]:
-    events = reading.loads(attributes.get("events"))
+    events, cut = reading.told(attributes.get("events"))
     response = reading.mapping(attributes.get("response"))
     answered = response.get("output", reading.loads(attributes.get("output")))
     said = reading.messages(answered) if isinstance(answered, list) else None
@@ -60,7 +60,9 @@ def _conversation(attributes: Attributes) -> tuple[tuple[Message, ...] | None, t
         given = _given(attributes, "raw_input") or _given(attributes, "input")
         return (reading.messages(given.value) if given is not None else None), said
     heard_events, answer = list(events), []
-    while heard_events and _speaks(heard_events[-1]):
+    while (
+        heard_events and not cut and _speaks(heard_events[-1])
+    ):  # the answer comes last: of events that were cut it is gone
         answer.append(heard_events.pop())
     read = reading.messages(heard_events) or ()
     in_events = reading.messages(answer[::-1]) or ()

@@ -52,9 +52,9 @@ def _given(inputs: Content | None) -> Content | None:
         return None
     arguments = reading.mapping(inputs.value)
     if "context" in arguments or "agent" in arguments:
-        return Content(arguments.get("context") or "", inputs.truncated)
-    given = crewai.task_context(inputs.value) if not values.is_redacted(inputs.value) else None
-    return Content(given.value, inputs.truncated) if given is not None else inputs
+        given = reading.part(inputs, arguments.get("context") or "")
+        return given if "context" in arguments or not given.truncated else None
+    return inputs if values.is_redacted(inputs.value) else crewai.task_context(inputs.value, inputs.truncated)
 
 
 def _result(outputs: Content | None) -> Content | None:
@@ -62,7 +62,7 @@ def _result(outputs: Content | None) -> Content | None:
     if outputs is None:
         return None
     raw = reading.mapping(outputs.value).get("raw") if '"raw"' in str(outputs.value)[:100_000] else None
-    return Content(raw, outputs.truncated) if isinstance(raw, str) else outputs
+    return reading.part(outputs, raw) if isinstance(raw, str) else outputs
 
 
 def _called(output: object) -> tuple[Message, ...] | None:

@@ -19,7 +19,7 @@ from collector.otlp.model import STATUS_ERROR, Span
 def _facts(span: Span) -> Iterator[Fact]:
     a = span.attributes
     kind = a.get("openinference.span.kind")
-    at = langgraph.place(reading.mapping(a.get("metadata")))
+    at = langgraph.place(reading.entries(a.get("metadata")))
     inputs, outputs = reading.content(a, "input.value"), reading.content(a, "output.value")
     if kind == "LLM":
         if at.node != "__start__":  # a model that a graph asks where to start: a router

@@ -59,13 +59,13 @@ def _given(attributes: Attributes) -> Content | None:
     more = given.get("additional_args") or reading.loads(attributes.get("smolagents.additional_args"))
     for key, value in reading.mapping(more).items():
         out.setdefault(key, value)
-    return Content(out, found.truncated)
+    return reading.part(found, out)
 
 
 def _arguments(found: Content | None) -> Content | None:
     """A tool's arguments: `kwargs` beside the positional `args` of the wrapped call."""
     call = reading.mapping(found.value) if found is not None else {}
-    return Content(call["kwargs"]) if found is not None and call.get("kwargs") else found
+    return reading.part(found, call["kwargs"]) if found is not None and call.get("kwargs") else found
 
 
 CONVENTION = Convention(

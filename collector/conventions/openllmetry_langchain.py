@@ -66,7 +66,7 @@ def _inner(attributes: Attributes, *keys: str, inside: tuple[str, ...]) -> Conte
     wrapper: Any = reading.loads(found.value)
     if isinstance(wrapper, dict) and wrapper.keys() & set(inside):
         value = next((wrapper[k] for k in inside if wrapper.get(k) is not None), None)
-        return Content(value, found.truncated)
+        return reading.part(found, value)
     return found
 
 

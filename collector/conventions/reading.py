@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from collector.facts import Call, Content, Message, Usage, values
 from collector.otlp.model import Attributes, Span
 
@@ -33,19 +35,36 @@ def content(attributes: Attributes, *keys: str) -> Content | None:
 
 
 def loads(value: Any) -> Any:
-    """A JSON text as its value (what is no JSON text comes back as it is)."""
+    """A JSON text as its value, as far as it goes where a length limit cut it (what is no JSON text comes back as it is)."""
+    return told(value)[0]
+
+
+def told(value: Any) -> tuple[Any, bool]:
+    """The same, and whether it was cut."""
     if isinstance(value, str):
         try:
-            return values.from_json(value)
+            return values.from_json(value), False
         except (ValueError, RecursionError):
-            return value
-    return value
+            far = values.as_far(value)
+            return (value, False) if far is None else (far, True)
+    return value, False
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """A JSON object, or {} where there is none."""
+    """A JSON object, as far as it goes where it was cut, or {} where there is none."""
     value = loads(value)
     return value if isinstance(value, dict) else {}
+
+
+def entries(value: Any) -> dict[str, Any]:
+    """The whole entries of a JSON object: of one that was cut without the value that the cut fell in, for values that are names."""
+    found = values.opened(value) if isinstance(value, str) and value[:1] == "{" else None
+    return {k: v for k, v in found[0].items() if found[1][:1] != (k,)} if found is not None else mapping(value)
+
+
+def part(found: Content, value: Any) -> Content:
+    """A part of a content: cut where the content was."""
+    return Content(value, found.truncated or values.looks_cut(found.value))
 
 
 def argument(given: Content | None, key: str) -> str:
@@ -96,7 +115,11 @@ def model(attributes: Attributes) -> str:
 
 def messages(value: Any) -> tuple[Message, ...] | None:
     """A list of messages in any of the forms in use; None where it is no list of messages."""
-    value = values.parse(value) if isinstance(value, str) else value
+    cut = False
+    if isinstance(value, str):
+        value = values.parse(value)
+        if isinstance(value, str) and (far := values.as_far(value)) is not None:
+            value, cut = far, True
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
     if isinstance(value, dict):
@@ -112,7 +135,16 @@ def messages(value: Any) -> tuple[Message, ...] | None:
             out.append(message(item))
         elif isinstance(item, str):
             out.append(Message("user", item))
+    if cut and out:
+        out[-1] = _cut(out[-1])
     return tuple(out)
+
+
+def _cut(last: Message) -> Message:
+    calls = last.calls
+    if calls and calls[-1].arguments is not None:
+        calls = (*calls[:-1], msgspec.structs.replace(calls[-1], arguments=Content(calls[-1].arguments.value, True)))
+    return msgspec.structs.replace(last, calls=calls, cut=True)
 
 
 def message(item: Mapping[str, Any]) -> Message:

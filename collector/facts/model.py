@@ -48,13 +48,14 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a model call. `text` None: the message has no text part."""
+    """One message of a model call. `text` None: the message has no text part. `cut`: a length limit fell in it, or before what followed."""
 
     role: str = ""
     text: str | None = None
     name: str = ""
     calls: tuple[Call, ...] = ()
     call_id: str = ""  # of a tool's answer: the call it answers
+    cut: bool = False
 
 
 class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):

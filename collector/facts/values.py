@@ -205,13 +205,45 @@ def opened(value: Any) -> tuple[dict[str, Any], tuple[str, ...]] | None:
     return _cut_object(text) if text[:1] == "{" and looks_cut(text) else None
 
 
+def as_far(text: str) -> Any:
+    """What a JSON object or list that was cut says before the cut; None where the text is none. A name that the cut fell in is another name: left out."""
+    stripped = text.strip()
+    return plain(_cut_value(stripped)) if stripped[:1] in ("{", "[") and looks_cut(stripped) else None
+
+
+def _cut_value(text: str, depth: int = 0) -> Any:
+    if depth < _MAX_DEPTH and text[:1] == "{":
+        out, key, rest = _before_cut(text)
+        if key is None or (key in _IDENTITIES and rest[:1] == '"'):
+            return out
+        return {**out, key: _cut_value(rest, depth + 1)}
+    if depth < _MAX_DEPTH and text[:1] == "[":
+        items, rest = _items_before_cut(text)
+        return [*items, _cut_value(rest, depth + 1)] if rest else items
+    return _cut_string(text) if text[:1] == '"' else text
+
+
+_IDENTITIES = frozenset({"name", "id", "call_id", "role", "type"})
+
+
 def _cut_object(text: str, depth: int = 0) -> tuple[dict[str, Any], tuple[str, ...]]:
+    out, key, rest = _before_cut(text)
+    if key is None:
+        return plain(out), ()
+    if rest[:1] == "{" and depth < _MAX_DEPTH:
+        inner, path = _cut_object(rest, depth + 1)
+        return plain({**out, key: inner}), (key, *path)
+    return plain({**out, key: _cut_string(rest) if rest[:1] == '"' else rest}), (key,)
+
+
+def _before_cut(text: str) -> tuple[dict[str, Any], str | None, str]:
+    """The whole entries of a cut object, the key that the cut fell behind (None: it fell in no value), and what there is of its value."""
     out: dict[str, Any] = {}
     at = 1
     while True:
         found = _KEY.match(text, at)
         if found is None:
-            return plain(out), ()
+            return out, None, ""
         key = str(from_json(found.group("key")))
         at = found.end()
         try:
@@ -220,13 +252,25 @@ def _cut_object(text: str, depth: int = 0) -> tuple[dict[str, Any], tuple[str, .
         except (ValueError, RecursionError):
             done = None
         if done is None:
-            rest = text[at:].strip()
-            if rest[:1] == "{" and depth < _MAX_DEPTH:
-                inner, path = _cut_object(rest, depth + 1)
-                return plain({**out, key: inner}), (key, *path)
-            return plain({**out, key: _cut_string(rest) if rest[:1] == '"' else rest}), (key,)
+            return out, key, text[at:].strip()
         out[key] = value
         at = done.end()
+
+
+def _items_before_cut(text: str) -> tuple[list[Any], str]:
+    out: list[Any] = []
+    at = _SPACE.match(text, 1).end()  # type: ignore[union-attr]  # it matches nothing, too
+    while at < len(text):
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+            done = _NEXT.match(text, end)
+        except (ValueError, RecursionError):
+            done = None
+        if done is None:
+            return out, text[at:].strip()
+        out.append(value)
+        at = done.end()
+    return out, ""
 
 
 def _cut_string(text: str) -> str:
@@ -240,4 +284,5 @@ def _cut_string(text: str) -> str:
 
 
 _KEY = re.compile(r'\s*(?P<key>"(?:[^"\\]|\\.)*")\s*:\s*(?=\S)', re.S)
-_NEXT = re.compile(r"\s*[,}]")
+_NEXT = re.compile(r"\s*[,}\]]\s*")
+_SPACE = re.compile(r"\s*")

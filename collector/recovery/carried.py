@@ -22,7 +22,7 @@ from collector.recovery.signals import call_behind
 from collector.recovery.tree import Tree
 from collector.recovery.visit import AgentVisit
 from collector.recovery.visits import Visits
-from collector.recovery.words import answers, first_heard, last_words
+from collector.recovery.words import answers, first_heard, last_words, text_of
 
 
 @dataclass(slots=True)
@@ -104,11 +104,11 @@ class Reader:
             out.recorded = True
             return
         if not out.fields and carriers.beside:
-            text = message.text if message is not None else (signal.beside if signal is not None else None)
-            if message is not None or text is not None:
+            words = text_of(message) if message is not None else Content(signal.beside if signal is not None else None)
+            if message is not None or words.value is not None:
                 out.recorded = True
-            if text:
-                self._take(out, Content(text), carriers, target)
+            if words.value:
+                self._take(out, words, carriers, target)
         if not out.fields:
             self._first(edge, carriers.with_call, carriers, out)
 
@@ -185,7 +185,7 @@ class Reader:
         if values.is_redacted(value):
             out.redacted = True
             return
-        out.truncated = out.truncated or content.truncated or values.looks_cut(value)
+        out.truncated = out.truncated or content.truncated or values.looks_cut(content.value) or values.looks_cut(value)
         parsed = values.opened(value)
         if parsed is not None:
             entries, cut = parsed

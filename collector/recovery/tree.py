@@ -12,6 +12,7 @@ from collector.facts import Envelope, ModelCall, SpanFacts, ToolCall, Visit
 from collector.otlp.model import KIND_SERVER
 from collector.recovery import names
 from collector.recovery.records import with_records
+from collector.recovery.surroundings import Surroundings
 
 SpanKey = tuple[str, str]
 
@@ -121,45 +122,54 @@ class Tree:
         self._runs()
 
     def _stand_for_the_missing(self) -> None:
-        """Where a span's parent never came (a crash, sampling) and the span names the agent that it belongs to, that parent stands as its run.
+        """A parent that never came (a crash, a filter, sampling) stands where its children show that it was.
 
-        It has the missing span's own id, so that the handoffs keep their identity should it still come. A run of that agent that is there and
-        holds the orphans' time is their parent instead.
+        It has the missing span's own id, so that the handoffs keep their identity should it still come. Where a child names the agent that it
+        belongs to, it is that agent's run, or a part of the one around it; else a part of whatever went on around it in its process.
         """
-        orphans: dict[SpanKey, list[tuple[str, Node]]] = {}
+        orphans: dict[SpanKey, list[Node]] = {}
         for node in self.nodes.values():
             missing = (node.span.trace_id, node.span.parent_span_id)
             if node.span.parent_span_id and missing not in self.nodes:
-                agent = next((f.agent for f in node.span.facts if isinstance(f, (ModelCall, ToolCall)) and f.agent), "")
-                if agent and not names.is_placeholder(agent):
-                    orphans.setdefault(missing, []).append((agent, node))
-        if not orphans:
+                orphans.setdefault(missing, []).append(node)
+        first: dict[str, int] = {}
+        for trace, start in ((n.span.trace_id, n.start) for n in self.nodes.values()) if orphans else ():
+            first[trace] = min(first.get(trace, start), start)
+        inside = [
+            (min(n.start for n in children), key, children)
+            for key, children in orphans.items()
+            if _names_agent(children)
+            or min(n.start for n in children) > first[key[0]]  # else the trace came from elsewhere
+        ]
+        if inside:
+            around = Surroundings(self.nodes, {key[0] for _start, key, _children in inside})
+            for _start, key, children in sorted(inside, key=lambda o: o[:2]):
+                self._stand(key, children, around)
+
+    def _stand(self, key: SpanKey, children: list[Node], around: Surroundings) -> None:
+        agent = _names_agent(children)
+        start, end = min(n.start for n in children), max(n.end for n in children)
+        above = around.run_of(key[0], agent, start, end) if agent else None
+        is_run = bool(agent) and above is None
+        if above is None:
+            above = around.of(key, children, start, end)
+        if above is None and not is_run:
             return
-        runs: dict[tuple[str, str], list[Node]] = {}
-        for node in self.nodes.values():
-            for fact in node.span.facts:
-                if isinstance(fact, Visit) and fact.name:
-                    runs.setdefault((node.span.trace_id, names.agent_key(fact.name)), []).append(node)
-        for (trace, span), children in orphans.items():
-            agents = sorted({agent for agent, _node in children})
-            start = min(n.span.start_ns for _agent, n in children)
-            end = max(n.span.end_ns for _agent, n in children)
-            above = [n for n in runs.get((trace, names.agent_key(agents[0])), ()) if n.start <= start and end <= n.end]
-            pattern = children[0][1].span
-            self.nodes[trace, span] = Node(
-                SpanFacts(
-                    trace_id=trace,
-                    span_id=span,
-                    parent_span_id=min(above, key=lambda n: (n.end - n.start, n.key)).span.span_id if above else "",
-                    start_ns=start,
-                    end_ns=0,
-                    service=pattern.service,
-                    instance=pattern.instance,
-                    convention=pattern.convention,
-                    facts=() if above else (Visit(name=agents[0]),),
-                )
+        pattern = children[0].span
+        self.nodes[key] = Node(
+            SpanFacts(
+                trace_id=key[0],
+                span_id=key[1],
+                parent_span_id=above.span.span_id if above is not None else "",
+                start_ns=start,
+                end_ns=0,
+                service=pattern.service,
+                instance=pattern.instance,
+                convention=pattern.convention,
+                facts=(Visit(name=agent),) if is_run else (),
             )
-            self.nodes[trace, span].missing_end = end
+        )
+        self.nodes[key].missing_end = end
 
     def _join(self) -> None:
         nodes = sorted(self.nodes.values(), key=lambda n: (n.start, n.key))
@@ -245,6 +255,12 @@ class Tree:
     def run_of(self, trace: str) -> str:
         """The run that a trace belongs to, by the name of its earliest trace."""
         return self.runs.of(trace)
+
+
+def _names_agent(children: Iterable[Node]) -> str:
+    """The agent that calls without their parent name, "" where none does."""
+    named = {f.agent for n in children for f in n.span.facts if isinstance(f, (ModelCall, ToolCall)) and f.agent}
+    return min((a for a in named if not names.is_placeholder(a)), default="")
 
 
 def _left_open(run: Node, later: Node) -> bool:

@@ -25,15 +25,20 @@ def answers(visit: AgentVisit) -> list[tuple[Model | None, Message]]:
     return visit.answers
 
 
+def text_of(message: Message) -> Content:
+    """What a message says, as a content of its own."""
+    return Content(message.text, message.cut)
+
+
 def last_words(visit: AgentVisit) -> Content | None:
     """What the agent said last in this visit: its models' last answer with text, else its own recorded output."""
     spoken = [m for _model, m in answers(visit) if m.text is not None]
     if spoken and (spoken[-1].text or "").strip():
-        return Content(spoken[-1].text)
+        return text_of(spoken[-1])
     own = visit.content("output")
     if own is not None:
         return own
-    return Content(spoken[-1].text) if spoken else None
+    return text_of(spoken[-1]) if spoken else None
 
 
 def heard(visit: AgentVisit) -> tuple[Message, ...] | None:
@@ -48,7 +53,7 @@ def first_heard(visit: AgentVisit) -> Content | None:
     """The last user message that the agent was given before it first spoke."""
     messages = heard(visit)
     user = [m for m in messages or () if m.role in ("user", "human") and m.text is not None]
-    return Content(user[-1].text) if user else None
+    return text_of(user[-1]) if user else None
 
 
 def visible_text(visit: AgentVisit) -> str:
@@ -105,7 +110,21 @@ def quoted_in(source: AgentVisit, target: AgentVisit) -> bool | None:
     text = as_text(words.value).strip()
     if len(text) < _MIN_WORDS:
         return None
-    return text in seen or json.dumps(text, ensure_ascii=False)[1:-1] in seen or json.dumps(text)[1:-1] in seen
+    forms = {text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
+    if any(form in seen for form in forms):
+        return True
+    if not _cut(target):
+        return False
+    begun = (seen.rfind(form[:_MIN_WORDS]) for form in forms)  # of words that the cut fell in, the beginning
+    return True if any(at >= 0 and form.startswith(seen[at:]) for at, form in zip(begun, forms, strict=True)) else None
+
+
+def _cut(visit: AgentVisit) -> bool:
+    """Whether a length limit fell in what the agent could see."""
+    own = visit.content("input")
+    return (own is not None and (own.truncated or values.looks_cut(own.value))) or any(
+        m.cut for m in heard(visit) or ()
+    )
 
 
 def as_text(value: Any) -> str:

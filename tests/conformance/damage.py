@@ -1,14 +1,16 @@
-"""Spans as a hostile or broken sender would leave them: attributes lost, cut, of other types; parents, times, names and scopes mixed up."""
+"""Spans as a hostile or broken sender would leave them: attributes lost, cut, of other types; parents, times, names and scopes mixed up.
+
+And as a sender with a length limit on attributes leaves them, which is neither."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from collector.otlp.model import Scope, Span
+from collector.otlp.model import Batch, Event, Scope, Span
 
 JUNK: tuple[Any, ...] = (
     None, "", 0, -1, True, [], {}, "null", "[", ' {"a":', "{}", '"x"', "[REDACTED]", {"a": {"b": [1, None]}}, [[[]]], b"\x00\xff",
@@ -47,3 +49,16 @@ def _span(span: Span, ids: Sequence[str], scopes: Sequence[str], chance: random.
     if chance.random() < 0.03:
         changed["scope"] = Scope(chance.choice(scopes))
     return msgspec.structs.replace(span, **changed)
+
+
+def shortened(batch: Batch, limit: int) -> Batch:
+    """The request under OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT."""
+    return msgspec.structs.replace(batch, spans=tuple(_shortened(s, limit) for s in batch.spans))
+
+
+def _shortened(span: Span, limit: int) -> Span:
+    def cut(attributes: Mapping[str, Any]) -> dict[str, Any]:
+        return {k: v[:limit] if isinstance(v, str) else v for k, v in attributes.items()}
+
+    events = tuple(Event(e.name, e.time_unix_nano, cut(e.attributes)) for e in span.events)
+    return msgspec.structs.replace(span, attributes=cut(span.attributes), events=events)

@@ -14,7 +14,7 @@ from collector.facts import Facts, SpanFacts
 from collector.otlp.model import Batch
 from collector.recovery import recover
 from orbitrelay import analyse, from_document
-from tests.conformance.damage import damaged
+from tests.conformance.damage import damaged, shortened
 from tests.conformance.harness import NAMES, agents, batches, documents, edges, facts
 from tests.conformance.renaming import Renaming
 
@@ -69,6 +69,35 @@ def test_dropping_any_one_plain_span_changes_no_edge(name: str) -> None:
     print(f"{name}: {len(droppable)} of {len(spans)} spans")
     for span in droppable[:: max(1, len(droppable) // 12)]:
         assert edges(s for s in spans if s is not span) == whole, span.name
+
+
+TOLD_BY_PLAIN_SPANS = {
+    "a2a__native__shipyard": "the spans between two processes are the only ones that lead from one to the other",
+    "autogen-agentchat__native__selector-rounds": "links lead to spans that tell nothing else",
+    "openai-agents-chat__logfire__depot": "two agents are called at once: of two calls nobody can tell which one a run was below",
+}
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in TOLD_BY_PLAIN_SPANS])
+def test_a_pipeline_that_filters_out_all_spans_that_tell_nothing_changes_no_edge(name: str) -> None:
+    spans = list(facts(name))
+    kept = [s for s in spans if s.facts or s.log or s.causes or s.session_keys]
+
+    assert edges(kept) == edges(spans)
+
+
+LIMIT = 1024
+TOLD_AT_LENGTH = {
+    "crewai__openinference__theatre": "where a prompt was cut, the order of tasks stands for what was in it",
+    "crewai__openllmetry__theatre": "the crew's outputs, which were cut, tell who was given what; else the order of tasks",
+}
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in TOLD_AT_LENGTH])
+def test_a_length_limit_on_attributes_makes_up_no_edge(name: str) -> None:
+    spans = [s for batch in batches(name) for s in extract(shortened(batch, LIMIT)).spans]
+
+    assert {e[1:] for e in edges(spans)} <= {e[1:] for e in whole(name)}
 
 
 OTHER_NAMES = {

@@ -159,3 +159,51 @@ def test_wherever_an_object_is_cut_what_is_before_the_cut_is_as_it_was(whole: di
     assert found is not None
     entries, path = found
     assert {k: v for k, v in entries.items() if k not in path} == {k: whole[k] for k in entries if k not in path}
+
+
+SPOKEN = [
+    {"role": "user", "parts": [{"type": "text", "content": 'say "a: b"'}]},
+    {"role": "assistant", "parts": [{"type": "tool_call", "name": "ask", "arguments": {"goal": "g", "n": [1, None]}}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("upto", "found"),
+    [
+        ('[{"', [{}]),
+        ("user", [{}]),
+        ('user",', [{"role": "user"}]),
+        ("a:", [{"role": "user", "parts": [{"type": "text", "content": 'say "a:'}]}]),
+        (', "name": "as', [SPOKEN[0], {"role": "assistant", "parts": [{"type": "tool_call"}]}]),
+        (
+            '"g", "n":',
+            [
+                SPOKEN[0],
+                {"role": "assistant", "parts": [{"type": "tool_call", "name": "ask", "arguments": {"goal": "g"}}]},
+            ],
+        ),
+        (
+            "[1, nu",
+            [
+                SPOKEN[0],
+                {
+                    "role": "assistant",
+                    "parts": [{"type": "tool_call", "name": "ask", "arguments": {"goal": "g", "n": [1, "nu"]}}],
+                },
+            ],
+        ),
+        (json.dumps(SPOKEN), None),
+    ],
+)
+def test_a_list_is_read_as_far_as_it_goes_and_a_name_that_was_cut_is_none(upto: str, found: Any) -> None:
+    before, cut, _rest = json.dumps(SPOKEN).partition(upto)
+    assert values.as_far(before + cut) == found
+
+
+@given(
+    st.recursive(st.integers(-9, 9) | st.text() | st.none(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)),
+    st.integers(1),
+)
+def test_no_cut_makes_as_far_raise(whole: Any, cut: int) -> None:
+    text = json.dumps([whole])
+    assert isinstance(values.as_far(text[: cut % len(text)] or "["), list)
