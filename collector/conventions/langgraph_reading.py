@@ -120,11 +120,11 @@ def tool_fact(
     name: str, at: Place, arguments: Content | None, result: Content | None, *, call_id: str = "", failed: bool = False
 ) -> ToolCall:
     """A tool's run. It hands over where its metadata or its answer (a Command for the graph above) says so; its name counts for nothing."""
-    target, answer = at.destination, _told(result)
+    target, answer, hands_over = at.destination, _told(result), bool(at.destination)
     for command in _commands(result):
         if command.get("graph") == "__parent__":
             target = target or next((t for t, _sent in _targets(command.get("goto"))), "")
-            answer = None
+            answer, hands_over = None, hands_over or bool(target) or "goto" not in command
     return ToolCall(
         name=name,
         call_id=call_id,
@@ -132,8 +132,8 @@ def tool_fact(
         arguments=arguments,
         result=answer,
         target=target,
-        certain=bool(target),
-        plain=not target,
+        certain=hands_over,
+        plain=not hands_over,
         failed=failed,
     )
 
@@ -188,7 +188,9 @@ def gotos(outputs: Content | None) -> list[tuple[str, bool]]:
 def _commands(outputs: Content | None) -> Iterator[dict[str, Any]]:
     value = reading.loads(outputs.value) if outputs is not None else None
     for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, dict) and "goto" in item and {"update", "graph", "resume"} & set(item):
+        if isinstance(item, dict) and (
+            ("goto" in item and {"update", "graph", "resume"} & set(item)) or item.get("graph") == "__parent__"
+        ):  # of one that was cut the target, which comes last, is lost
             yield item
 
 

@@ -36,7 +36,7 @@ def content(attributes: Attributes, *keys: str) -> Content | None:
 
 def loads(value: Any) -> Any:
     """A JSON text as its value, as far as it goes where a length limit cut it (what is no JSON text comes back as it is)."""
-    return told(value)[0]
+    return told(value)[0] if isinstance(value, str) else value
 
 
 def told(value: Any) -> tuple[Any, bool]:
@@ -58,8 +58,10 @@ def mapping(value: Any) -> dict[str, Any]:
 
 def entries(value: Any) -> dict[str, Any]:
     """The whole entries of a JSON object: of one that was cut without the value that the cut fell in, for values that are names."""
-    found = values.opened(value) if isinstance(value, str) and value[:1] == "{" else None
-    return {k: v for k, v in found[0].items() if found[1][:1] != (k,)} if found is not None else mapping(value)
+    read, cut = told(value)
+    if cut and (found := values.opened(value)) is not None:
+        return {k: v for k, v in found[0].items() if found[1][:1] != (k,)}
+    return read if isinstance(read, dict) else {}
 
 
 def part(found: Content, value: Any) -> Content:

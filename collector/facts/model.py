@@ -117,6 +117,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool"):
     `plain`: the producer marks its handing-over tools, and this is none: its name counts for nothing.
     `runs_target`: the tool's span stands for the target's run where no visit stands below it.
     `failed`: the producer says that the call was refused or broke.
+    `loose`: `target` is a step of the program, called like the agent in it or not: where no agent has that name, who runs next is meant.
     """
 
     name: str = ""
@@ -130,6 +131,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool"):
     plain: bool = False
     runs_target: bool = False
     failed: bool = False
+    loose: bool = False
 
 
 class Transfer(msgspec.Struct, frozen=True, omit_defaults=True, tag="transfer"):

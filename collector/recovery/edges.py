@@ -115,8 +115,15 @@ class Edges:
                 self._take_up(handed, visit)
                 continue
             lead = led.get(id(visit))
-            if visit.via is not None and lead is not None and _place(lead) == _place(visit) and visit.start >= lead.end:
-                continue  # a later step of the group that was called: its order tells where it comes from
+            if lead is not None and _place(lead) == _place(visit):
+                asked_for = next((e.signal for e in self.incoming.get(id(lead), ()) if e.signal is not None), None)
+                if visit.start >= lead.end and (visit.via is not None or asked_for is not None):
+                    continue  # a later step of the group that was called: its order tells where it comes from
+                if (
+                    visit.via is None and asked_for is not None
+                ):  # a step beside: the request for the group was for it, too
+                    self._add(Edge(parent, visit, asked_for.mode or "transfer", asked_for.evidence, asked_for))
+                    continue
             found = by_tool.get(id(visit.via)) if visit.via is not None else None
             for up in visit.first.ancestors():
                 if self.visits.owner[up.key] is not parent and up.key not in by_node:

@@ -127,6 +127,8 @@ def _of_tool(tool: Tool, visit: AgentVisit, aim: _Aim) -> Signal | None:
         target = (aim.agents.find(target) or target) if target else aim.of(fact.name, visit, tool.node)
         if not target:
             return None
+    elif fact.loose and not aim.agents.find(target):
+        target = aim.agents.find(aim.of(fact.name, visit, tool.node))
     return Signal(
         visit, tool.node, tool.start, tool.end, target, fact.mode, sure=fact.certain, failed=fact.failed,
         arguments=fact.arguments, result=fact.result, call_id=fact.call_id, call=fact.name, tool=tool,

@@ -236,6 +236,7 @@ def merge_tools(outer: ToolCall, inner: ToolCall) -> ToolCall:
         plain=(outer.plain or inner.plain) and not (outer.certain or inner.certain),
         runs_target=outer.runs_target or inner.runs_target,
         failed=outer.failed or inner.failed,
+        loose=outer.loose or inner.loose,
     )
 
 

@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 
 KINDS: Final[tuple[Kind, ...]] = (
     Kind(SESSION, False, ("session.id",)),
-    Kind(CONVERSATION, True, ("gen_ai.conversation.id",)),
+    Kind(CONVERSATION, True, ("gen_ai.conversation.id", "gcp.vertex.agent.session_id")),
     Kind(ASSOCIATION, False, ("traceloop.association.properties.session_id", "langsmith.metadata.session_id")),
     Kind(
         THREAD,

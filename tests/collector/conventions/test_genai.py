@@ -170,3 +170,30 @@ def test_spans_of_no_agent_give_no_visit() -> None:
     t.chat(5, 9, root, said="an answer without any agent")
 
     assert (relays(recovered(t)), recovered(t).visits) == ([], 0)
+
+
+def test_of_messages_that_were_cut_what_is_whole_counts_and_the_handoff_says_so() -> None:
+    t = Trace()
+    root = t.span("invoke_workflow w", 0, 90)
+    a = t.agent("a", 1, 20, root)
+    spoken = [
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "tool_call", "id": "c", "name": "transfer_to_b", "arguments": {"goal": "go", "limits": ["x"]}}
+            ],
+        }
+    ]
+    text = json.dumps(spoken)
+    t.span(
+        "chat m",
+        2,
+        9,
+        a,
+        attributes={"gen_ai.operation.name": "chat", "gen_ai.output.messages": text[: text.index('["x"') + 3]},
+    )
+    t.agent("b", 30, 60, root)
+
+    handoff = recovered(t).document["handoffs"][0]
+    assert (handoff["target_agent"], handoff["truncated"]) == ("b", True)
+    assert [(f["name"], f["value"]) for f in handoff["fields"]] == [("goal", "go"), ("limits", ["x"])]

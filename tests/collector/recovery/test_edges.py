@@ -373,3 +373,25 @@ def test_steps_of_a_workflow_that_run_side_by_side_in_a_call_were_all_called() -
         "draft -> desk return",
         "check -> desk return",
     ]
+
+
+def test_a_transfer_to_a_group_inside_the_sources_span_goes_to_the_first_of_a_sequence_and_to_all_that_run_at_once() -> (
+    None
+):
+    t = Trace(scope="gcp.vertex.agent")
+    chef = t.agent("chef", 0, 90)
+    t.tool("transfer_to_agent", 1, 2, chef, arguments={"agent_name": "line"})
+    line = t.agent("line", 3, 40, chef)
+    for name, start, end in (("mix", 4, 10), ("bake", 11, 39)):
+        t.chat(start, end, t.agent(name, start, end, line))
+    t.tool("transfer_to_agent", 41, 42, chef, arguments={"agent_name": "fan"})
+    fan = t.agent("fan", 43, 90, chef)
+    for name, start, end in (("north", 44, 80), ("south", 45, 85)):
+        t.chat(start, end, t.agent(name, start, end, fan))
+
+    assert [r.split(" explicit")[0].split(" inferred")[0] for r in relays(recovered(t))] == [
+        "chef -> mix transfer",
+        "mix -> bake transfer",
+        "chef -> north transfer",
+        "chef -> south transfer",
+    ]

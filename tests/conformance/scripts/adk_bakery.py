@@ -1,11 +1,15 @@
 """Google ADK in a bakery: transfers that go round with content off, a loop of two, agents as tools three deep and two at once.
 
-pip install google-adk opentelemetry-exporter-otlp     -> adk_bakery.py transfer-off|loop|tools OUT
+pip install google-adk opentelemetry-exporter-otlp     -> adk_bakery.py transfer-off|loop|tools|groups OUT
+
+groups: an agent transfers to a sequence of two, and in the next user turn (a trace of its own) to two that run at once. With ADK 1.x, which
+nests the target in the source, and with 2.x, which puts it beside.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncGenerator
@@ -166,7 +170,40 @@ def tools() -> tuple[Any, dict[str, Any]]:
     )
 
 
-async def run(root: Any) -> None:
+def groups() -> tuple[Any, dict[str, Any]]:
+    from google.adk.agents import ParallelAgent, SequentialAgent
+
+    first, second = "Bitte 200 Brote backen.", '{"filialen": ["Nord", "Süd"], "brote": 0}'
+    line = SequentialAgent(
+        name="strasse",
+        sub_agents=[agent("kneter", [say("Teig geknetet, 12 kg.")]), agent("ofen_1", [say("200 Brote gebacken.")])],
+    )
+    fan = ParallelAgent(
+        name="touren",
+        sub_agents=[agent("tour_nord", [say("Nord beliefert.")]), agent("tour_sued", [say("Süd beliefert.")])],
+    )
+    root = agent(
+        "meister",
+        [
+            ask(("transfer_to_agent", {"agent_name": "strasse"}), text=first),
+            ask(("transfer_to_agent", {"agent_name": "touren"}), text=second),
+        ],
+        sub_agents=[line, fan],
+    )
+    parts = json.loads(second)
+    return root, expected(
+        ["meister", "kneter", "ofen_1", "tour_nord", "tour_sued"],
+        [
+            handoff(1, "meister", "kneter", "transfer", {"message": first}, form="text"),
+            handoff(2, "kneter", "ofen_1", "transfer", {"message": "Teig geknetet, 12 kg."}, form="text"),
+            handoff(3, "meister", "tour_nord", "transfer", {"message": second, **parts}),
+            handoff(4, "meister", "tour_sued", "transfer", {"message": second, **parts}),
+        ],
+        decoys=["strasse and touren are workflow agents"],
+    )
+
+
+async def run(root: Any, turns: int) -> None:
     from google.adk.runners import Runner
     from google.adk.sessions import InMemorySessionService
     from google.genai import types
@@ -174,12 +211,13 @@ async def run(root: Any) -> None:
     sessions = InMemorySessionService()
     await sessions.create_session(app_name="backstube", user_id="u", session_id=SESSION)
     runner = Runner(app_name="backstube", agent=root, session_service=sessions)
-    async for _event in runner.run_async(
-        user_id="u",
-        session_id=SESSION,
-        new_message=types.Content(role="user", parts=[types.Part(text="Ein Brot, bitte")]),
-    ):
-        pass
+    for _ in range(turns):
+        async for _event in runner.run_async(
+            user_id="u",
+            session_id=SESSION,
+            new_message=types.Content(role="user", parts=[types.Part(text="Ein Brot, bitte")]),
+        ):
+            pass
 
 
 def main(kind: str, folder: Path) -> None:
@@ -190,8 +228,8 @@ def main(kind: str, folder: Path) -> None:
 
     provider = tracer_provider(folder, "backstube")
     trace.set_tracer_provider(provider)
-    root, truth = {"transfer-off": transfer, "loop": loop, "tools": tools}[kind]()
-    asyncio.run(run(root))
+    root, truth = {"transfer-off": transfer, "loop": loop, "tools": tools, "groups": groups}[kind]()
+    asyncio.run(run(root, 2 if kind == "groups" else 1))
     provider.force_flush()
     write_expected(folder, truth)
 

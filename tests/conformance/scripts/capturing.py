@@ -142,7 +142,7 @@ class ChatServer:
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """The completion for one request."""
-        instructions = next(m["content"] for m in body["messages"] if m["role"] in ("system", "developer"))
+        instructions = next(str(m["content"]) for m in body["messages"] if m["role"] in ("system", "developer"))
         with self._lock:
             agent = max((a for a in self._answers if a in instructions), key=len)
             said = self._answers[agent].pop(0)

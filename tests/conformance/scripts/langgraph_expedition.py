@@ -3,6 +3,7 @@
     pip install langgraph langgraph-supervisor langchain langchain-openai openinference-instrumentation-langchain
                                                  -> langgraph_expedition.py openinference fan|tools|teams|router OUT
     ... opentelemetry-instrumentation-langchain  -> langgraph_expedition.py openllmetry|both fan|tools|teams|router OUT
+    ... opentelemetry-instrumentation-genai-langchain            -> langgraph_expedition.py otel tools|teams|router OUT
 
 fan: Leitung sends two parts to two runs of Träger by `Send`, and one to Karte 1, whose result a plain function formats; Kartograf (whose node
 is called zeichnen) waits for both and hands back by a Command. tools: agents called as tools, three deep, one of them twice. teams: a
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import json
 import operator
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -271,6 +273,12 @@ def main() -> None:
         from openinference.instrumentation.langchain import LangChainInstrumentor
 
         LangChainInstrumentor().instrument(tracer_provider=provider)
+    if kind == "otel":
+        os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
+        os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
+        from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor as Official
+
+        Official().instrument(tracer_provider=provider)
     if kind in ("openllmetry", "both"):
         from opentelemetry.instrumentation.langchain import LangchainInstrumentor
 
