@@ -306,20 +306,13 @@ class Engine:
             self._inbox.put(_Tick(self._clock.now_ns()))
 
     async def delete(self, session_id: str) -> Deleted:
-        """Delete a session, open or not, with all that was made of it."""
+        """Delete a session, open or not, with all that was made of it. What was acknowledged of it before does not come back.
+
+        Its requests leave the journal soon after.
+        """
         deleted: Future[Deleted] = Future()
-
-        def pass_on(done: Future[Deleted]) -> None:
-            if (error := done.exception()) is not None:
-                deleted.set_exception(error)
-            else:
-                deleted.set_result(done.result())
-
-        def run() -> None:
-            self._intake.forget(session_id)
-            self._store.delete(session_id).add_done_callback(pass_on)
-
-        self._inbox.put(_Call(run))
+        deleted.set_running_or_notify_cancel()  # it is deleted also if nobody waits for it any more
+        self._inbox.put(_Call(lambda: self._intake.delete(session_id, deleted)))
         return await asyncio.wrap_future(deleted)
 
     async def reload(self, terms: Terms, rules: Rules, housekeeping: Housekeeping) -> None:
@@ -395,7 +388,7 @@ class Engine:
 
     def _replay(self, journal: Journal, position: Position | None, held: Position | None) -> None:
         intake = self._intake
-        start = min((p for p in (position, held) if p is not None), default=Position())
+        start = self._needed = min((p for p in (position, held) if p is not None), default=Position())
         count = 0
         for found in journal.records(start):
             if isinstance(found, Damage):
@@ -410,6 +403,7 @@ class Engine:
             if intake.pending >= self._keeping.checkpoint_spans:
                 self._store_now()
         self._store_now()
+        self._trim_now()  # also what the last run had stored and did not come to drop
         if count:
             log.info("journal: took %d requests that the store had not seen", count)
 
@@ -513,14 +507,14 @@ class Engine:
         stored = done.result()
         self._needed = self._intake.stored(stored)
         if self._needed is not None and self._commit is not None:
-            self._commit.trim(self._needed)
+            self._commit.trim(self._needed, roll=bool(stored.deleted))
         if stored.committed:
             self._reported()
 
     def _checkpoint_failed(self, error: BaseException) -> None:
         log.error("store: cannot be written, trying again: %s", error)
         self._store_failing = True
-        self._intake.failed()
+        self._intake.failed(error)
         self._retry_at = time.monotonic() + 1.0
 
     def _close(self, job: CloseJob) -> None:
@@ -544,7 +538,7 @@ class Engine:
 
     def _keep_house(self) -> None:
         now = time.monotonic()
-        if self._purging or now - self._last_purge < self._keeping.purge_s:
+        if self._purging or self._intake.deleting or now - self._last_purge < self._keeping.purge_s:
             return
         self._last_purge = now
         self._purging = True
@@ -563,8 +557,7 @@ class Engine:
             return
         expendable = self._store.expendable(self._keeping.max_age_ns, self._keeping.max_bytes)
         for session_id in expendable:
-            self._intake.forget(session_id)
-            self._store.delete(session_id)
+            self._intake.delete(session_id)
         if expendable:
             log.info("retention: deleted %d sessions", len(expendable))
             self._last_purge = 0.0  # there may be more

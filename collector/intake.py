@@ -16,6 +16,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from typing import NamedTuple
 
 import msgspec
 
@@ -33,7 +34,7 @@ from collector.report import Emitter, Encoding, Forwarder, NoEmitter, OutboxEntr
 from collector.sessions.assembler import Assembler, Closed, Discarded, Rules
 from collector.sessions.sightings import bare, scoped, sightings
 from collector.sessions.spans import Sight
-from collector.store import Checkpoint, Store, Stored
+from collector.store import Checkpoint, Deleted, Store, Stored
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,22 @@ class CloseJob(msgspec.Struct, frozen=True):
         """Make the report, from the facts stored up to the close; None if no agent ran."""
         payloads, whole = self.store.archive.facts(self.closed.traces, self.chunk)
         return close(self.closed, payloads, self.terms, whole)
+
+
+class _Deletion(NamedTuple):
+    """A session to be deleted. `held`: it was in memory, so it is one even where the store has not seen it yet."""
+
+    session_id: str
+    held: bool
+    told: Future[Deleted]
+
+    def succeed(self, deleted: Deleted) -> None:
+        if not self.told.done():
+            self.told.set_result(deleted if deleted.sessions or not self.held else Deleted((self.session_id,)))
+
+    def fail(self, error: BaseException) -> None:
+        if not self.told.done():
+            self.told.set_exception(error)
 
 
 class Taken(msgspec.Struct):
@@ -104,6 +121,8 @@ class Intake:
         self._jobs: deque[CloseJob] = deque()
         self._running: set[str] = set()
         self._glimpses: deque[CloseJob] = deque()
+        self._deletions: list[_Deletion] = []  # since the last checkpoint
+        self._sent_deletions: list[_Deletion] = []
         self._sent: Checkpoint | None = None
         self._sent_closed: list[Closed] = []
         self._resend = False
@@ -165,10 +184,16 @@ class Intake:
         """Close all that is open; the reports will be partial."""
         self._take_closed(self.assembler.drain())
 
-    def forget(self, session_id: str) -> None:
-        """Drop a session that is to be deleted from the store."""
-        self.assembler.forget(session_id)
+    def delete(self, session_id: str, told: Future[Deleted] | None = None) -> None:
+        """Delete a session, open or not, with the next checkpoint, and tell what that took.
+
+        Where the checkpoint fails it is told so, and the session goes when the checkpoint is stored after all.
+        """
+        if told is not None:
+            self._deletions.append(_Deletion(session_id, self.assembler.knows(session_id), told))
+        self.assembler.delete(session_id)
         self._reports = [report for report in self._reports if report.session_id != session_id]
+        self._closed = [closed for closed in self._closed if closed.session.session_id != session_id]
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -190,7 +215,12 @@ class Intake:
     @property
     def urgent(self) -> bool:
         """Whether someone waits for the next checkpoint."""
-        return bool(self._closed or self._reports)
+        return bool(self._closed or self._reports) or self.assembler.deleting
+
+    @property
+    def deleting(self) -> bool:
+        """Whether sessions are to be deleted that the store still holds."""
+        return self.assembler.deleting or (self._sent is not None and bool(self._sent.changes.deleted))
 
     @property
     def unstored_bytes(self) -> int:
@@ -212,6 +242,7 @@ class Intake:
                 reports=tuple(self._reports),
                 outbox=tuple(self._outbox),
             )
+            self._sent_deletions, self._deletions = self._deletions, []
             self._sent_closed, self._closed = self._closed, []
             self._reports, self._outbox = [], []
             self._sent_bytes = self.pending_bytes
@@ -234,11 +265,16 @@ class Intake:
         for report in sent.reports:
             self.assembler.settle(report.session_id, report.revision)
         self.taken.reports += len(stored.committed)
+        for deletion in self._sent_deletions:
+            deletion.succeed(stored.deleted[deletion.session_id])
+        self._sent_deletions = []
         return min((p for p in (sent.position, sent.replay_from) if p is not None), default=None)
 
-    def failed(self) -> None:
+    def failed(self, error: BaseException) -> None:
         """Learn that the checkpoint failed; the next `checkpoint` sends it again."""
         self._resend = True
+        for deletion in self._sent_deletions:
+            deletion.fail(error)
 
     # -- closes --------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """`delete`: a session with its reports, its content and its files.
 
-A running collector does it itself, asked over its API, since it alone may write to its folder; without one it is done here.
+A running collector does it itself, asked over its API, since it alone may write to its folder; without one it is done here. What a collector
+that was killed had accepted and not stored may be of any session, so it has to take that first.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 
 from collector.commands.stored import Stored, add_folder_arguments, opened
 from collector.config import ConfigError
+from collector.journal import Journal, JournalError, UnknownVersionError
 from collector.listen.errors import StartError
+from collector.report import Position, Record
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +30,11 @@ def run(arguments: argparse.Namespace) -> int:
     code = 0
     try:
         with opened(arguments) as stored:
+            if not stored.running and _unseen(stored):
+                raise StartError(
+                    f"the journal in {str(stored.folder)!r} holds requests that the store has not seen, and may bring a session back:"
+                    " start the collector, and delete then"
+                )
             for session_id in arguments.session:
                 found = _asked(stored, session_id) if stored.running else _deleted(stored, session_id)
                 print(f"{session_id}: {'deleted' if found else 'no such session'}")
@@ -35,6 +43,16 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"orbitrelay-collector: {error}", file=sys.stderr)
         return 2
     return code
+
+
+def _unseen(stored: Stored) -> bool:
+    position, _ = stored.store.positions()
+    journal = Journal(stored.folder / "journal")
+    try:
+        journal.open(position)
+        return any(isinstance(found, Record) for found in journal.records(position or Position()))
+    except (JournalError, OSError, UnknownVersionError) as error:
+        raise StartError(str(error)) from error
 
 
 def _deleted(stored: Stored, session_id: str) -> bool:

@@ -53,6 +53,7 @@ class GroupCommit:
         self._settled = settled
         self._waiting: list[tuple[Any, Record]] = []
         self._trim: Position | None = None
+        self._roll = False
         self._stopping = False
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -94,10 +95,14 @@ class GroupCommit:
             if len(self._waiting) == 1:
                 self._wake.notify()
 
-    def trim(self, needed: Position) -> None:
-        """Let segments go that hold nothing at or behind a position; soon, on the thread."""
+    def trim(self, needed: Position, roll: bool = False) -> None:
+        """Let segments go that hold nothing at or behind a position; soon, on the thread.
+
+        `roll`: end the present segment, so that it goes, too, as soon as nothing in it is needed, and not when it is full.
+        """
         with self._wake:
             self._trim = needed
+            self._roll |= roll
 
     @property
     def full(self) -> bool:
@@ -126,10 +131,15 @@ class GroupCommit:
                     self._wake.wait(self._delay_s)
                 group, self._waiting = self._waiting, []
                 trim, self._trim = self._trim, None
+                roll, self._roll = self._roll, False
             if group:
                 self._commit(group)
             if self._unsynced_since is not None and time.monotonic() - self._unsynced_since >= self._interval_s:
                 self._sync()
+            if roll:
+                if self._fsync != "never":
+                    self._sync()
+                self.journal.seal()
             if trim is not None:
                 self._drop(trim)
             self._measure()

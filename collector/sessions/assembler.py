@@ -103,12 +103,14 @@ class Changes(msgspec.Struct, frozen=True):
     """What changed since the last call, for the store: apply in this order.
 
     `expired`: sessions past their window, whose traces are free again. `gone`: (id, the id that took its place).
-    `inherits`: (id, id that left traces to it). `stale`, `refs`: (reference, top key or "", session id) to drop, to add.
+    `inherits`: (id, id that left traces to it). `deleted`: sessions to be deleted with all that was made of them.
+    `stale`, `refs`: (reference, top key or "", session id) to drop, to add.
     """
 
     expired: tuple[str, ...]
     gone: tuple[tuple[str, str], ...]
     inherits: tuple[tuple[str, str], ...]
+    deleted: tuple[str, ...]
     stale: tuple[tuple[str, str, str], ...]
     sessions: tuple[SessionRecord, ...]
     traces: tuple[tuple[str, TraceRecord], ...]
@@ -142,7 +144,13 @@ class Assembler:
     def dirty(self) -> bool:
         """Whether `changes` would return anything."""
         members = self._members
-        return bool(members.dirty_sessions or members.dirty_traces or members.gone or members.expired_ids)
+        ids = members.gone or members.expired_ids or members.deleted_ids
+        return bool(members.dirty_sessions or members.dirty_traces or ids)
+
+    @property
+    def deleting(self) -> bool:
+        """Whether `changes` would return deletions."""
+        return bool(self._members.deleted_ids)
 
     @property
     def resident_traces(self) -> int:
@@ -262,8 +270,8 @@ class Assembler:
             return None
         return self._closed_as(trace.session)
 
-    def forget(self, session_id: str) -> None:
-        """Drop a session that is to be deleted; its key begins anew."""
+    def delete(self, session_id: str) -> None:
+        """Delete a session, in memory or not, with the next changes; its key begins anew."""
         self._members.delete(session_id)
 
     def settle(self, session_id: str, revision: int, agents: bool = True) -> None:
@@ -298,6 +306,7 @@ class Assembler:
             expired=tuple(members.expired_ids),
             gone=tuple((old, session.session_id) for old, session in members.gone.items()),
             inherits=tuple((session.session_id, source) for session, source in members.inherits),
+            deleted=tuple(members.deleted_ids),
             stale=tuple((ref, top, session.session_id) for ref, top, session in members.stale),
             sessions=tuple(session.record() for session in members.dirty_sessions if session.traces),
             traces=tuple(traces),

@@ -50,10 +50,11 @@ class Membership:
         self.gone: dict[str, Session] = {}
         self.inherits: list[tuple[Session, str]] = []
         self.expired_ids: dict[str, None] = {}
+        self.deleted_ids: dict[str, None] = {}
         self.stale: dict[tuple[str, str, Session], None] = {}  # (reference, top, session) that holds no more
         self._carriers: dict[str, Carriers] = {}
         self._awaiting: dict[str, dict[Session, int]] = {}  # trace id named by a link -> sessions that name it
-        self._unknown: set[str] = set()  # ids gone or deleted that the archive may not know of yet
+        self._unknown: set[str] = set()  # ids sent as gone, expired or deleted that the archive may not know of yet
         self._lineages: dict[SessionKey, Lineage] = {}  # newer than the archive's
         self._sent_lineages: dict[SessionKey, Lineage] = {}
 
@@ -65,9 +66,10 @@ class Membership:
 
     def sent(self) -> None:
         """Note that all changes were handed to the archive, which does not hold them yet."""
-        self._unknown.update(self.gone, self.expired_ids)
+        ids = (self.gone, self.expired_ids, self.deleted_ids)
+        self._unknown.update(*ids)
         self._sent_lineages = dict(self._lineages)
-        for changes in (self.dirty_sessions, self.dirty_traces, self.gone, self.inherits, self.expired_ids, self.stale):
+        for changes in (self.dirty_sessions, self.dirty_traces, self.inherits, self.stale, *ids):
             changes.clear()
 
     def stored(self) -> None:
@@ -120,7 +122,8 @@ class Membership:
         self.dirty_sessions.pop(session, None)
 
     def delete(self, session_id: str) -> None:
-        """Take a session out of memory that is about to be deleted from the archive, too."""
+        """Take a session out of memory that is to be deleted from the archive, too."""
+        self._summon([session_id])  # what it was decides what its key begins with
         session = self.sessions.get(session_id)
         if session is not None:
             self._lineages[session.key] = Lineage(session.generation, session.revision, "deleted", self.now_ns)
@@ -128,10 +131,10 @@ class Membership:
                 self.open -= 1
                 session.state = "closed"
             self.forget(session)
-        self._unknown.add(session_id)
+        self.deleted_ids[session_id] = None
 
     def _summon(self, session_ids: Iterable[str]) -> None:
-        held = (self.sessions, self.gone, self._unknown, self.expired_ids)
+        held = (self.sessions, self.gone, self._unknown, self.expired_ids, self.deleted_ids)
         for session_id in sorted(session_ids):
             if not any(session_id in known for known in held):
                 self.load(session_id)

@@ -111,8 +111,8 @@ class SqliteArchive:
         return payloads, whole
 
 
-def apply(connection: sqlite3.Connection, changes: Changes, now_ns: int) -> int:
-    """Write the assembler's changes; return the number of the last chunk."""
+def let_go(connection: sqlite3.Connection, changes: Changes, now_ns: int) -> None:
+    """Write what is no session any more. Before the deletions: they take what a session has superseded, too."""
     for session_id in changes.expired:
         expire(connection, session_id)
     for old, new in changes.gone:
@@ -127,6 +127,10 @@ def apply(connection: sqlite3.Connection, changes: Changes, now_ns: int) -> int:
         )
     for new, old in (*[(new, old) for old, new in changes.gone], *changes.inherits):
         connection.execute("INSERT OR IGNORE INTO marks SELECT ?, mark FROM marks WHERE session_id = ?", (new, old))
+
+
+def apply(connection: sqlite3.Connection, changes: Changes) -> int:
+    """Write what is new and what changed; return the number of the last chunk."""
     connection.executemany(
         """INSERT INTO sessions(id, lineage, generation, state, due, last_ns, closed_ns, revision, agent, record)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET state = excluded.state, due = excluded.due,

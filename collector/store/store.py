@@ -54,10 +54,11 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What a checkpoint did: the number of the last chunk of facts, and the reports that were new."""
+    """What a checkpoint did: the number of the last chunk of facts, the reports that were new, what was deleted by id."""
 
     chunk: int
     committed: tuple[tuple[str, int], ...]
+    deleted: dict[str, Deleted] = {}
 
 
 class Store:
@@ -93,7 +94,11 @@ class Store:
 
         def job(connection: sqlite3.Connection) -> Stored:
             now_ns = self._now_ns()
-            chunk = archive.apply(connection, checkpoint.changes, now_ns)
+            changes = checkpoint.changes
+            archive.let_go(connection, changes, now_ns)
+            # With the position that it is as of: no restart reads again what was of a deleted session.
+            deleted = {session_id: retention.delete(connection, session_id, now_ns) for session_id in changes.deleted}
+            chunk = archive.apply(connection, changes)
             outbox.put(connection, checkpoint.outbox, now_ns)
             committed = [
                 (report.session_id, report.revision)
@@ -105,7 +110,7 @@ class Store:
                     "INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)",
                     (name, None if position is None else msgspec.msgpack.encode(position)),
                 )
-            return Stored(chunk, tuple(committed))
+            return Stored(chunk, tuple(committed), deleted)
 
         return self._database.write(job)
 
@@ -300,7 +305,7 @@ class Store:
             return retention.expendable(connection, self._now_ns(), max_age_ns, max_bytes)
 
     def delete(self, session_id: str) -> Future[Deleted]:
-        """Delete a session and all that was made of it. While an engine runs, use the engine's `delete`."""
+        """Delete a session and all that was made of it, as long as no engine runs: one deletes by its checkpoints."""
         return self._database.write(lambda connection: retention.delete(connection, session_id, self._now_ns()))
 
     def backup(self, path: Path) -> None:

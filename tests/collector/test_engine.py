@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import threading
 import time
@@ -18,8 +19,9 @@ from collector.config.options import Options
 from collector.engine import Accepted, Housekeeping, Limits, Overloaded, _Call
 from collector.pipeline import Terms
 from collector.sessions.assembler import Rules
+from collector.sessions.keys import SessionKey
 from collector.sessions.sightings import Scopes
-from collector.store import archive
+from collector.store import Deleted, archive
 from tests.collector.engines import Bench, capture, case_session, run
 from tests.collector.journal.faults import FaultyFiles
 
@@ -238,6 +240,92 @@ def test_deleting_a_session_leaves_nothing_and_its_key_begins_anew(tmp_path: Pat
             bench.clock.forward(16)
             (again,) = await bench.reports(1)
             assert (again.name, again.trace_json) == ("s-0~2", report.trace_json)
+
+    run(test())
+
+
+def crashed(bench: Bench, folder: Path) -> Bench:
+    """What a crash at this moment leaves, to go on with."""
+    shutil.copytree(bench.folder, folder)
+    return Bench(folder, journal=True)
+
+
+def journaled(bench: Bench) -> bytes:
+    """All that the journal's files hold."""
+    return b"".join(path.read_bytes() for path in sorted((bench.folder / "journal").iterdir()))
+
+
+NEVER = Housekeeping(checkpoint_s=1000)  # what is taken is stored only where someone waits for it
+
+
+def test_what_was_of_a_deleted_session_does_not_come_back_after_a_crash(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path / "1", housekeeping=NEVER) as bench:
+            bench.engine._commit.trim = lambda *_, **__: None  # type: ignore[union-attr, method-assign]
+            await bench.send(LEAF)
+            await bench.taken()
+            other = case_session(1)[0]
+            await bench.send(other)
+            session_id = SessionKey("session", "s-0", service="").id()
+            assert await bench.engine.delete(session_id) == Deleted((session_id,))
+            assert await bench.engine.delete(session_id) == Deleted()
+            await bench.send(ROOT)
+            assert LEAF in journaled(bench)
+            async with crashed(bench, tmp_path / "2") as again:
+                again.clock.forward(16)
+                again.clock.forward(301)
+                reports = await again.reports(2)
+                assert [(report.name, report.spans) for report in reports] == [("s-0", 2), ("s-1", 1)]
+
+    run(test())
+
+
+def test_the_requests_of_a_deleted_session_leave_the_journal_while_others_come(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path, housekeeping=Housekeeping(checkpoint_s=0.01)) as bench:
+            await bench.send(LEAF)
+            await bench.taken()
+            assert LEAF in journaled(bench)
+            number = 1
+            await bench.engine.delete(SessionKey("session", "s-0").id())
+            while LEAF in journaled(bench):
+                await bench.send(case_session(number)[0])
+                await bench.taken()
+                number += 1
+                assert number < 500
+            assert bench.engine.stats().open_sessions == number - 1
+
+    run(test())
+
+
+def test_a_deletion_that_cannot_be_stored_is_told_and_happens_when_it_can(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            await bench.send(ROOT, LEAF)
+            await bench.taken()
+            bench.clock.forward(16)
+            (report,) = await bench.reports(1)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(archive, "apply", lambda *_: 1 // 0)
+                with pytest.raises(ZeroDivisionError):
+                    await bench.engine.delete(report.session_id)
+                assert bench.store.report(report.session_id) is not None
+            await bench.until(lambda: bench.store.report(report.session_id) is None)
+
+    run(test())
+
+
+def test_what_the_store_holds_leaves_the_journal_at_the_start(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path / "1") as bench:
+            bench.engine._commit.trim = lambda *_, **__: None  # type: ignore[union-attr, method-assign]
+            await bench.send(ROOT, LEAF)
+            await bench.taken()
+            bench.clock.forward(16)
+            reports = await bench.reports(1)
+            async with crashed(bench, tmp_path / "2") as again:
+                assert journaled(again) == b""
+                assert await again.reports(1) == reports
 
     run(test())
 

@@ -106,6 +106,24 @@ def test_at_its_bound_it_refuses_and_after_a_trim_it_takes_again() -> None:
     assert bench.commit.stop(5)
 
 
+def test_a_segment_that_is_ended_early_goes_as_soon_as_nothing_in_it_is_needed() -> None:
+    bench = Bench("interval", interval_s=60)
+    bench.commit.start()
+    bench.send(1)
+    needed = bench.commit.journal.end
+    bench.send(2)
+    bench.commit.trim(needed, roll=True)
+    bench.send(3)  # the segment is ended before or after it
+    bench.send(4)
+    assert (bench.commit.journal.segments, bench.durable(Record("traces", "json", b"body-2", 1))) == (2, True)
+    bench.commit.trim(bench.commit.journal.end)
+    bench.send(5)
+    bench.send(6)
+    assert bench.commit.stop(5)
+    kept = b"".join(bench.files.written.values())
+    assert [b"body-%d" % number in kept for number in (1, 2, 4, 5, 6)] == [False, False, True, True, True]
+
+
 def test_stop_writes_what_waits_and_is_safe_twice_and_without_start() -> None:
     bench = Bench("always")
     assert bench.commit.stop(1)

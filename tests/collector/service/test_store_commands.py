@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from collector.cli import main
+from collector.journal import Journal
+from collector.report import Record
 from collector.store import Store
 
 Serving = Callable[..., AbstractContextManager[Any]]
@@ -77,6 +79,28 @@ def test_delete_works_on_the_folder_of_a_stopped_collector(
     assert main(["delete", session_id, "--set", f"data.dir={tmp_path}"]) == 0
     assert capsys.readouterr().out == f"{session_id}: deleted\n"
     assert list((tmp_path / "dossiers").glob("*")) == []
+
+
+def test_delete_leaves_what_a_killed_collector_has_not_stored_to_the_next_start(
+    serving: Serving, tmp_path: Path, recorded: list[bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, journal = Store(tmp_path / "store.sqlite"), Journal(tmp_path / "journal")
+    store.start()
+    store.stop()
+    journal.open()
+    journal.append([Record("traces", "json", body, 1) for body in recorded])
+    journal.close()
+    arguments = ["--set", f"data.dir={tmp_path}"]
+    assert main(["delete", "0e8a74fee6eb24e263c1", *arguments]) == 2
+    assert capsys.readouterr().err == (
+        f"orbitrelay-collector: the journal in '{tmp_path}' holds requests that the store has not seen, and may bring a session back:"
+        " start the collector, and delete then\n"
+    )
+    with serving(tmp_path, {"files.enabled": "false"}) as process:
+        session_id = process.closed()[0]["session_id"]
+        assert process.stop() == 0
+    assert main(["delete", session_id, *arguments]) == 0
+    assert capsys.readouterr().out == f"{session_id}: deleted\n"
 
 
 def test_a_folder_without_a_store_is_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

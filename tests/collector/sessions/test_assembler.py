@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from collector.clock import seconds
 from collector.sessions.assembler import Assembler, Closed, Discarded, Rules, Sighting
@@ -241,6 +242,36 @@ def test_past_its_limit_a_session_keeps_the_spans_that_its_skeleton_stands_in() 
     assert world.wait(15) == [("roots_ended", ("span_limit",), 8)]
     kept = [msgspec.msgpack.decode(payload)[1] for payload in world.archive.facts[A]]
     assert kept == [11, 12, 13, 4, 3, 2], "14 is a leaf; of twice the limit there is no more room"
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("sent", ["before", "with", "after"])
+def test_what_comes_of_a_deleted_session_begins_anew_also_before_the_deletion_is_stored(
+    in_memory: bool, sent: str
+) -> None:
+    world = World(resident_spans=0 if not in_memory else 100)
+    world.take(span(A, 1, session="s"))
+    assert world.wait(15) == [("roots_ended", (), 1)]
+    (first,) = world.archive.sessions
+    assert world.assembler.knows(first) is in_memory
+    pending = world.assembler.changes()  # a checkpoint that is on its way, and holds nothing of the deletion
+    world.assembler.delete(first)
+    assert (world.assembler.deleting, world.assembler.knows(first)) == (True, False)
+    if sent == "before":
+        assert world.take(span(A, 1, session="s")) == [Sight.NEW]
+    world.archive.apply(pending)
+    world.assembler.stored()
+    if sent == "with":
+        assert world.take(span(A, 1, session="s")) == [Sight.NEW]
+    deletion = world.assembler.changes()
+    if sent == "after":
+        assert world.take(span(A, 1, session="s")) == [Sight.NEW]
+    world.archive.apply(deletion)
+    world.assembler.stored()
+    world.store()
+    assert world.wait(15) == [("roots_ended", (), 1)]
+    assert (list(world.archive.deleted), sorted(world.archive.sessions)) == ([first], [first, first + "~2"])
+    assert len(world.archive.facts[A]) == 1
 
 
 def test_open_sessions_close_by_rules_that_change() -> None:

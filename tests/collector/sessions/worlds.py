@@ -66,6 +66,7 @@ class MemoryArchive:
         self.sessions: dict[str, SessionRecord] = {}
         self.superseded: dict[str, str] = {}
         self.superseded_at: dict[str, int] = {}
+        self.deleted: dict[str, int] = {}
         self.traces: dict[str, tuple[str, TraceRecord]] = {}
         self.refs: set[tuple[str, str, str]] = set()
         self.facts: dict[str, list[bytes]] = {}
@@ -73,20 +74,20 @@ class MemoryArchive:
 
     def apply(self, changes: Changes, now_ns: int = 0) -> None:
         for session_id in changes.expired:
-            for trace_id in [t for t, (owner, _) in self.traces.items() if owner == session_id]:
-                self.facts.pop(trace_id, None)
-                self.pieces.pop(trace_id, None)
-                del self.traces[trace_id]
-            self.refs = {row for row in self.refs if row[2] != session_id}
+            self._expire(session_id)
         for old, new in changes.gone:
             self.traces = {t: (new if owner == old else owner, r) for t, (owner, r) in self.traces.items()}
             self.refs = {(ref, top, new if owner == old else owner) for ref, top, owner in self.refs}
             if old in self.sessions:
                 self.superseded |= {sid: new for sid, by in self.superseded.items() if by == old} | {old: new}
                 self.superseded_at[old] = now_ns
+        for session_id in changes.deleted:
+            self._expire(session_id)
+            self.deleted[session_id] = now_ns
         for record in changes.sessions:
             self.sessions[record.session_id] = record
             self.superseded.pop(record.session_id, None)
+            self.deleted.pop(record.session_id, None)
         for session_id, trace in changes.traces:
             self.traces[trace.trace_id] = (session_id, trace)
         self.refs.difference_update(changes.stale)
@@ -94,6 +95,13 @@ class MemoryArchive:
         for chunk in changes.chunks:
             self.facts.setdefault(chunk.trace_id, []).extend(chunk.facts)
             self.pieces.setdefault(chunk.trace_id, []).append(chunk.entries)
+
+    def _expire(self, session_id: str) -> None:
+        for trace_id in [t for t, (owner, _) in self.traces.items() if owner == session_id]:
+            self.facts.pop(trace_id, None)
+            self.pieces.pop(trace_id, None)
+            del self.traces[trace_id]
+        self.refs = {row for row in self.refs if row[2] != session_id}
 
     def sessions_of(self, refs: list[str]) -> set[str]:
         return {owner for ref, _, owner in self.refs if ref in refs}
@@ -103,7 +111,7 @@ class MemoryArchive:
         return {row[2] for row in rows if row[1] == ref} | {row[2] for row in [r for r in rows if r[1] != ref][:12]}
 
     def load(self, session_id: str) -> tuple[SessionRecord, list[TraceRecord]] | None:
-        if session_id not in self.sessions or session_id in self.superseded:
+        if session_id not in self.sessions or session_id in self.superseded or session_id in self.deleted:
             return None
         return self.sessions[session_id], [trace for owner, trace in self.traces.values() if owner == session_id]
 
@@ -117,6 +125,8 @@ class MemoryArchive:
         latest = max(having, key=lambda record: record.generation)
         if latest.session_id in self.superseded:
             return Lineage(latest.generation, latest.revision, "superseded", self.superseded_at[latest.session_id])
+        if latest.session_id in self.deleted:
+            return Lineage(latest.generation, latest.revision, "deleted", self.deleted[latest.session_id])
         return Lineage(latest.generation, latest.revision, latest.state, latest.closed_ns)
 
 

@@ -73,6 +73,7 @@ def changes(*reports: Report, state: str = "closed", **values: Any) -> Changes:
         "expired": (),
         "gone": (),
         "inherits": (),
+        "deleted": (),
         "stale": (),
         "traces": (),
         "refs": (),
