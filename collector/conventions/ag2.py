@@ -4,6 +4,10 @@
 and agents as tools stand below their tool's span; every other tool is a plain one, whatever its name. Between agents of a hub each message
 is an envelope, the root of a trace of its own, with the receiver's run below it: its id and the id of the envelope that it answers tell the
 order, and a link `triggered_by` tells what sent it. A link `in_channel` is no cause.
+
+In the classic package a manager's run stands around the runs of a group chat's speakers, and helpers of its own run tools and pick speakers:
+who spoke comes from who spoke before. Its tools `transfer_to_<agent>_<n>` end in a number; one of the program's own that ends in another
+agent's turn shows only by that: its arguments are what was passed.
 """
 
 from __future__ import annotations
@@ -16,11 +20,15 @@ import msgspec
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
 from collector.conventions.genai import facts as genai_facts
-from collector.facts import Content, Envelope, Fact, Known, ToolCall, Visit
+from collector.facts import Content, Envelope, Fact, Known, Message, ModelCall, ToolCall, Visit
 from collector.otlp.model import Link, Span
 
 _AGENT_SPANS = ("agent", "llm", "tool")
+_EXECUTOR = "_Group_Tool_Executor"
+_HELPERS = frozenset({"_User", "checking_agent", "speaker_selection_agent"})
+_NUMBERED = re.compile(r"^(?P<tool>transfer_to_.+)_\d+$")
 _HANDOFF = re.compile(r"^Handoff\(target=(?P<quote>['\"])(?P<target>.+?)(?P=quote)")
+_NUMBERED_TO = re.compile(r"^Transfer to (?P<target>.+)$")
 
 
 def _facts(span: Span) -> Iterator[Fact]:
@@ -32,14 +40,30 @@ def _facts(span: Span) -> Iterator[Fact]:
         name, agent_id = reading.text(a, "gen_ai.agent.name"), reading.text(a, "ag2.agent.id")
         if name:
             yield Known((name,), {agent_id: name} if agent_id else {})
-    elif not kind or kind in _AGENT_SPANS:
+    elif (not kind or kind in _AGENT_SPANS) and reading.text(a, "gen_ai.agent.name") not in _HELPERS:
         for fact in genai_facts(span):
             if isinstance(fact, Visit):
-                yield msgspec.structs.replace(fact, named=True)
+                yield msgspec.structs.replace(
+                    fact, named=True, wraps=True, executes=fact.name == _EXECUTOR, said=_said(fact.said)
+                )
             elif isinstance(fact, ToolCall):
                 yield _tool(fact, bool(a.get("ag2.tool.call.result.truncated")))
+            elif isinstance(fact, ModelCall):
+                yield msgspec.structs.replace(fact, said=_said(fact.said))
             else:
                 yield fact
+
+
+def _said(said: tuple[Message, ...] | None) -> tuple[Message, ...] | None:
+    """The answer with the names of its calls as they name agents: the classic package numbers them."""
+    if said is None or not any(m.calls for m in said):
+        return said
+    return tuple(
+        msgspec.structs.replace(
+            m, calls=tuple(msgspec.structs.replace(c, name=_NUMBERED.sub(r"\g<tool>", c.name)) for c in m.calls)
+        )
+        for m in said
+    )
 
 
 def _tool(fact: ToolCall, cut: bool) -> ToolCall:
@@ -57,7 +81,8 @@ def _tool(fact: ToolCall, cut: bool) -> ToolCall:
                 fact, target=target, mode="delegate", certain=True, arguments=arguments, result=result,
                 failed=fact.failed or refused,
             )  # fmt: skip
-    handoff = _HANDOFF.match(result.value) if result is not None and isinstance(result.value, str) else None
+    pattern = _NUMBERED_TO if _NUMBERED.match(fact.name) else _HANDOFF
+    handoff = pattern.match(result.value) if result is not None and isinstance(result.value, str) else None
     given = reading.mapping(result.value) if result is not None and handoff is None else {}
     target = handoff.group("target") if handoff else ""
     if not target and set(given) == {"target", "reason"}:
@@ -82,5 +107,5 @@ CONVENTION = Convention(
     scopes=("opentelemetry.instrumentation.ag2",),
     marks=_marks,
     causes=_causes,
-    carriers=Carriers(without_call=("output", "input")),
+    carriers=Carriers(without_call=("asked", "output", "input")),
 )

@@ -156,6 +156,10 @@ class Reader:
             return source.content("state")
         if carrier == "output":
             return last_words(source)
+        if carrier == "asked":
+            said = answers(source)
+            last = said[-1][1] if said else None
+            return last.calls[0].arguments if last is not None and len(last.calls) == 1 and not last.text else None
         if target is None:
             return None
         own = target.content("input")

@@ -32,6 +32,7 @@ class Visits:
         self._known()
         self.all: list[AgentVisit] = self._find()
         self._calls()
+        self._executed()
         self._drop_idle()
         self._twins()
 
@@ -118,6 +119,29 @@ class Visits:
                     self._add_model(node, fact, owner)
                 elif isinstance(fact, ToolCall):
                     self._add_tool(node, fact, owner)
+
+    def _executed(self) -> None:
+        """Calls that a helper ran belong to the run whose model asked for them, and what went on below them, too."""
+        helpers = [v for v in self.all if all(f.executes for f in v.facts)]
+        if not helpers:
+            return
+        asked: dict[tuple[str, str], AgentVisit] = {}
+        for visit in self.all:
+            said = [m.fact.said for m in visit.models] or [visit.messages("said")]
+            ids = (c.id for messages in said for m in messages or () for c in m.calls if c.id)
+            asked.update(((visit.trace_id, call_id), visit) for call_id in ids)
+        heirs: dict[int, AgentVisit | None] = {}
+        for helper in helpers:
+            heirs[id(helper)] = self.above(helper)
+            for tool in helper.tools:
+                asker = asked.get((helper.trace_id, tool.fact.call_id))
+                if asker is not None:
+                    asker.add_tool(tool)
+                    heirs[id(helper)] = asker
+        for key, owner in self.owner.items():
+            if owner is not None and id(owner) in heirs:
+                self.owner[key] = heirs[id(owner)]
+        self.all = [v for v in self.all if id(v) not in heirs]
 
     def _add_model(self, node: Node, fact: ModelCall, owner: AgentVisit | None) -> None:
         if owner is None:

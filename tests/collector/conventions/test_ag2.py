@@ -144,3 +144,26 @@ def test_the_classic_package_s_runs_follow_each_other_and_its_conversation_is_no
     t.agent("critic", 22, 40, root, attributes=AGENT)
 
     assert relays(recovered(t)) == ["planner -> critic transfer inferred 2 unrecorded"]
+
+
+def test_the_classic_package_s_manager_and_helpers_are_no_agents_and_who_asked_owns_the_call() -> None:
+    t = Trace(SCOPE)
+    kind = {"ag2.span.type": "agent"}
+    manager = t.agent("chat_manager", 0, 90, attributes=kind)
+    desk = t.agent("desk", 1, 20, manager, attributes=kind)
+    t.chat(2, 19, desk, "hello", None, [("pass_on", {"ticket": 7})])
+    executor = t.agent("_Group_Tool_Executor", 21, 29, manager, attributes=kind)
+    called = {"gen_ai.tool.call.id": "call-0"}
+    t.tool("pass_on", 22, 28, executor, arguments={"ticket": 7}, result="on its way", attributes=called)
+    room = t.agent("room", 30, 40, manager, attributes=kind)
+    t.chat(31, 39, room, "hello", None, [("transfer_to_store_1", {})])
+    executor = t.agent("_Group_Tool_Executor", 41, 49, manager, attributes=kind)
+    t.tool("transfer_to_store_1", 42, 48, executor, arguments={}, result="Transfer to store", attributes=called)
+    t.chat(51, 59, t.agent("store", 50, 60, manager, attributes=kind), "hello", "Here it is.")
+
+    result = recovered(t)
+    assert [a["agent_id"] for a in result.document["agents"]] == ["desk", "room", "store"]
+    assert [r.split(" {")[0] for r in relays(result)] == [
+        "desk -> room transfer inferred 10",
+        "room -> store transfer explicit 2",
+    ]
