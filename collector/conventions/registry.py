@@ -25,12 +25,14 @@ from collector.conventions import (
     openinference_claude_agent_sdk,
     openinference_crewai,
     openinference_langchain,
+    openinference_llama_index,
     openinference_openai_agents,
     openinference_smolagents,
     openlit,
     openllmetry_agno,
     openllmetry_crewai,
     openllmetry_langchain,
+    openllmetry_llama_index,
     openllmetry_openai_agents,
     orbitrelay_native,
     otel_langchain,
@@ -74,6 +76,8 @@ BUILT_IN: tuple[Convention, ...] = (
     openllmetry_agno.CONVENTION,
     openinference_claude_agent_sdk.CONVENTION,
     claude_code.CONVENTION,
+    openinference_llama_index.CONVENTION,
+    openllmetry_llama_index.CONVENTION,
     genai.CONVENTION,
 )
 

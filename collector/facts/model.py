@@ -70,6 +70,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     `quotes`: `input` holds in full the words that earlier runs passed to it: it comes from those, and from no other.
     `one_way`: control that this producer's agents give away by a call never comes back by itself: who had it last is not waiting.
     `executes`: no agent's run: it runs the calls that others asked for, and each belongs to who asked.
+    `steps`: the run has no span of its own: from this one on the spans beside it are its, until another such run begins there.
     `leaks`: the producer may leave the run's context open: a span below it that begins after its end is the run's around it.
     """
 
@@ -98,6 +99,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     quotes: bool = False
     leaks: bool = False
     executes: bool = False
+    steps: bool = False
     one_way: bool = False
 
 

@@ -9,6 +9,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
+
+from collector.facts import values
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _RUNS = re.compile(r"[\s\-_.]+")
@@ -19,6 +22,14 @@ _PATTERN = re.compile(
     r"(?:[_-](?:back|over|control|task|work|conversation|request))?[_-]to[_-](?P<target>.+)$",
     re.I,
 )
+_HANDS_OVER = re.compile(
+    r"^(?:hand[_-]?off|hand[_-]?over|transfer|delegate|route|switch|escalate|forward)(?:[_-]\w*)?$", re.I
+)
+_TARGETS = (
+    "agent_name", "to_agent", "target_agent", "next_agent", "agent_id", "recipient", "coworker", "member_id", "subagent_type", "destination",
+)  # fmt: skip
+"""Arguments by which tools that are called like a handover, and like no agent, name the target."""
+
 _NOT_ASCII_LETTER = re.compile(r"[^a-z0-9_]")
 _WORD = re.compile(r"[^\W_]")
 _AGENT = re.compile(r"^agent[_-]", re.I)
@@ -73,6 +84,15 @@ def target_in_tool_name(tool: str) -> str:
     """The target that a tool named like a handover names (`transfer_to_x`, `Handoff-transfer_to_x`, `send_back_to_x`), or ""."""
     match = _PATTERN.match(tool.strip())
     return match.group("target") if match else ""
+
+
+def target_in_arguments(tool: str, arguments: Any) -> str:
+    """The target that a tool called like a handover is told in an argument (`handoff {to_agent}`), or ""."""
+    if not _HANDS_OVER.match(tool.strip()):
+        return ""
+    given = values.opened(arguments)
+    found = (given[0].get(key) for key in _TARGETS if given[1][:1] != (key,)) if given is not None else ()
+    return next((name for name in found if isinstance(name, str) and name), "")
 
 
 def asked_in_tool_name(tool: str) -> str:

@@ -111,6 +111,13 @@ class _Aim:
         following = [v for key in keys if (v := self._next(key, node)) is not None]
         return min(following, key=lambda v: (v.start, v.first.key)).name if following else ""
 
+    def at(self, tool: str, arguments: Content | None, source: AgentVisit, node: Node) -> str:
+        """The agent that the tool's name names, else the one that an argument of it names."""
+        named = self.of(tool, source, node)
+        if named or arguments is None:
+            return named
+        return self.agents.find(names.target_in_arguments(tool, arguments.value))
+
     def _next(self, key: str, node: Node) -> AgentVisit | None:
         runs = self._by_key.get(key, [])
         run = self._tree.run_of(node.span.trace_id)
@@ -124,7 +131,7 @@ def _of_tool(tool: Tool, visit: AgentVisit, aim: _Aim) -> Signal | None:
     if not fact.certain:
         if fact.plain:
             return None
-        target = (aim.agents.find(target) or target) if target else aim.of(fact.name, visit, tool.node)
+        target = aim.agents.find(target) or aim.at(fact.name, fact.arguments, visit, tool.node)
         if not target:
             return None
     elif fact.loose and not aim.agents.find(target):
@@ -145,7 +152,7 @@ def _of_answers(visit: AgentVisit, aim: _Aim) -> list[Signal]:
             if call.name in plain or (call.id and call.id in plain):
                 continue
             node = model.node if model is not None else visit.first
-            target = aim.of(call.name, visit, node)
+            target = aim.at(call.name, call.arguments, visit, node)
             if not target:
                 continue
             end = node.end if model is not None else visit.end

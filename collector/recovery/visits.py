@@ -65,15 +65,26 @@ class Visits:
         found: list[AgentVisit] = []
         siblings: dict[tuple[object, str], AgentVisit] = {}  # the latest run of each agent below each parent
         tool_since: dict[tuple[str, str], bool] = {}  # a tool call stands between the span and its owner's span
+        turns: dict[
+            tuple[str, str], AgentVisit
+        ] = {}  # below each parent whose turn it is, where runs are told in steps
         for node in self.tree.ordered:
             above = self.owner.get(node.parent.key) if node.parent is not None else None
+            place = (node.span.trace_id, node.span.parent_span_id)
             crossed = node.parent is not None and tool_since[node.parent.key]
             visit = None
             for fact in node.span.facts:
                 if not isinstance(fact, Visit):
                     continue
                 new = AgentVisit(node, fact, self._name(fact))
-                if visit is not None:
+                if fact.steps:
+                    visit = turns.get(place)
+                    if visit is not None and visit.key == new.key:
+                        visit.take(new)
+                    else:
+                        visit = turns[place] = new
+                        found.append(new)
+                elif visit is not None:
                     visit.take(new)
                 elif above is not None and not crossed and _same_run(above, new):
                     above.take(new)
@@ -89,6 +100,10 @@ class Visits:
                         if node.parent is not None:
                             siblings.update({(node.parent.key, key): new for key in new.keys})
             is_tool = any(isinstance(f, ToolCall) for f in node.span.facts)
+            turn = turns.get(place) if visit is None else None
+            if turn is not None:
+                turn.end = max(turn.end, node.end)
+                above = turn
             self.owner[node.key] = visit if visit is not None else above
             tool_since[node.key] = is_tool or (crossed and visit is None)
         return found

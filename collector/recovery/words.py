@@ -50,10 +50,12 @@ def heard(visit: AgentVisit) -> tuple[Message, ...] | None:
 
 
 def first_heard(visit: AgentVisit) -> Content | None:
-    """The last user message that the agent was given before it first spoke."""
-    messages = heard(visit)
-    user = [m for m in messages or () if m.role in ("user", "human") and m.text is not None]
-    return text_of(user[-1]) if user else None
+    """The last user message that the agent was given before it first spoke; None where others spoke after it: it was the user's, and is history."""
+    messages = [m for m in heard(visit) or () if m.role not in ("system", "developer")]
+    user = [i for i, m in enumerate(messages) if m.role in ("user", "human") and m.text is not None]
+    if not user or any(m.role in ("assistant", "ai", "model") for m in messages[user[-1] + 1 :]):
+        return None
+    return text_of(messages[user[-1]])
 
 
 def visible_text(visit: AgentVisit) -> str:

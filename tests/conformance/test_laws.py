@@ -88,6 +88,8 @@ def test_a_pipeline_that_filters_out_all_spans_that_tell_nothing_changes_no_edge
 
 LIMIT = 1024
 TOLD_AT_LENGTH = {
+    "llama-index__openinference__museum-workflow": "whose turn it is stands at the end of an event",
+    "llama-index__openllmetry__museum-workflow": "whose turn it is stands at the end of an event",
     "crewai__openinference__theatre": "where a prompt was cut, the order of tasks stands for what was in it",
     "crewai__openllmetry__theatre": "the crew's outputs, which were cut, tell who was given what; else the order of tasks",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.collector.spans import Trace, recovered, relays
 
 
@@ -395,3 +397,34 @@ def test_a_transfer_to_a_group_inside_the_sources_span_goes_to_the_first_of_a_se
         "chef -> north transfer",
         "chef -> south transfer",
     ]
+
+
+def test_a_tool_called_like_a_handover_and_like_no_agent_names_its_target_in_an_argument() -> None:
+    t = Trace()
+    root = t.span("invoke_workflow w", 0, 90)
+    desk = t.agent("desk", 1, 20, root)
+    t.tool("handoff", 5, 6, desk, arguments={"to_agent": "the lab", "goal": "g"})
+    lab = t.agent("The Lab", 22, 40, root)
+    t.tool("transfer_funds", 25, 26, lab, arguments={"recipient": "Bob", "amount": 3})
+    chat = t.agent("clerk", 42, 60, root)
+    t.chat(43, 59, chat, "go on", None, [("delegate_to_agent", {"agent_name": "desk", "sum": 0})])
+    t.agent("desk", 62, 70, root)
+
+    assert relays(recovered(t)) == [
+        'desk -> The Lab transfer explicit 16 {"goal": "g"}',
+        'The Lab -> clerk transfer inferred 2 {"message": "go on"}',
+        'clerk -> desk transfer explicit 3 {"sum": 0}',
+    ]
+
+
+def test_what_the_user_said_before_others_spoke_is_history_and_was_not_passed() -> None:
+    t = Trace()
+    root = t.span("invoke_workflow w", 0, 90)
+    t.agent("desk", 1, 20, root)
+    lab = t.agent("lab", 22, 40, root)
+    spoken = [("user", "please find the leak"), ("assistant", "the lab will look into it")]
+    messages = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in spoken]
+    named = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(messages)}
+    t.span("chat m", 23, 39, lab, attributes=named)
+
+    assert relays(recovered(t)) == ["desk -> lab transfer inferred 2 unrecorded"]

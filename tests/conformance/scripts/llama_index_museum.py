@@ -3,6 +3,7 @@
     pip install llama-index-core llama-index-llms-openai-like openinference-instrumentation-llama-index
                                                     -> llama_index_museum.py openinference workflow|tools OUT
     ... opentelemetry-instrumentation-llamaindex    -> llama_index_museum.py openllmetry workflow|tools OUT
+    ... opentelemetry-instrumentation-genai-llama-index     -> llama_index_museum.py otel workflow|tools OUT
 
 workflow: an AgentWorkflow. Kasse hands over to Führung 1, which uses the plain tool `transfer_to_depot` and hands over to Archiv, which hands
 back to Kasse with an empty reason; Kasse says the last word. tools: Kuratorin asks Restaurator by a tool, and twice Archiv (the second time
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ ANSWERS: dict[str, dict[str, list[Any]]] = {
             ask(("transfer_to_depot", {"objekt": "Vase 7"})),
             ask(("handoff", {"to_agent": "Archiv", "reason": '{"signatur": "A/0", "jahr": 0, "kopie": false}'})),
         ],
-        "Archiv": [ask(("handoff", {"to_agent": "Kasse", "reason": ""}), text="Akte liegt bereit.")],
+        "Archiv": [ask(("handoff", {"to_agent": "Kasse", "reason": ""}))],
     },
     "tools": {
         "Kuratorin": [
@@ -60,7 +62,7 @@ def expected(scene: str) -> dict[str, Any]:
                     optional=["gruppe", "kinder", "sprache"],
                 ),
                 handoff(2, guide, archive, "transfer", {"signatur": "A/0", "jahr": 0, "kopie": False}),
-                handoff(3, archive, desk, "transfer", {"message": "Akte liegt bereit."}, form="text", optional=["reason"]),
+                handoff(3, archive, desk, "transfer", {"reason": ""}),
             ],
             "returns": [],
             "decoys": ["transfer_to_depot of Führung 1 is a plain tool"],
@@ -135,6 +137,12 @@ def main() -> None:
         from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 
         LlamaIndexInstrumentor().instrument(tracer_provider=provider)
+    elif kind == "otel":
+        os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
+        os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
+        from opentelemetry.instrumentation.genai.llama_index import LlamaIndexInstrumentor as Official
+
+        Official().instrument(tracer_provider=provider)
     else:
         from opentelemetry import trace as otel
         from opentelemetry.instrumentation.llamaindex import LlamaIndexInstrumentor as OpenLLMetry
