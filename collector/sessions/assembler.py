@@ -126,7 +126,7 @@ class Assembler:
         self._archive: Archive = archive or NoArchive()
         self._evicts = archive is not None
         self._members = Membership(
-            self._archive, rules.reopen_window_ns, rules.discarded_window_ns, self._touch, self._shelve
+            self._archive, rules.reopen_window_ns, rules.discarded_window_ns, self._changed, self._shelve
         )
         self._tables: OrderedDict[Trace, None] = OrderedDict()  # of the traces in memory, the quietest first
         self._table_spans = 0
@@ -429,6 +429,12 @@ class Assembler:
             self._schedule(session)
         session.last_ns = session.quiet_ns = members.now_ns
         members.dirty_sessions[session] = None
+
+    def _changed(self, session: Session) -> None:
+        """As `_touch`, for a session that gets or loses traces by a span of another: nothing else lets its time run."""
+        self._touch(session)
+        if session.traces:
+            self._schedule(session)
 
     def _complete(self, session: Session) -> bool:
         return not session.awaited and not session.open_roots and any(trace.spans for trace in session.traces.values())

@@ -223,6 +223,16 @@ def test_a_weak_key_joins_as_long_as_it_is_clear_whom_it_means() -> None:
     assert world.assembler.open_sessions == 3
 
 
+def test_a_session_that_a_span_of_another_parts_from_it_closes_like_any() -> None:
+    world = World()
+    world.take(span(A, 3, session="s", conversation="c"), span(B, 1, conversation="c"))
+    assert world.assembler.open_sessions == 1
+    world.take(span(A, 1, session="s", conversation="other"))  # an earlier root says that A is of another conversation
+    assert world.assembler.open_sessions == 2
+    assert sorted(world.wait(15)) == [("roots_ended", (), 1), ("roots_ended", (), 2)]
+    assert world.assembler.open_sessions == 0
+
+
 def test_after_the_reopen_window_the_same_key_is_another_session() -> None:
     world = World(reopen_window_ns=seconds(100))
     world.take(span(A, 1, session="s"))
