@@ -18,10 +18,10 @@ from collector.otlp.model import Attributes, Span
 
 
 def text(attributes: Attributes, *keys: str) -> str:
-    """The first of the keys that holds a text that is not empty, else ""."""
+    """The first of the keys that holds a text that is not empty, nor what a redaction left of one, else ""."""
     for key in keys:
         value = attributes.get(key)
-        if isinstance(value, str) and value:
+        if isinstance(value, str) and value and not values.is_redacted(value):
             return value
     return ""
 
@@ -73,7 +73,7 @@ def argument(given: Content | None, key: str) -> str:
     """The text of one argument of a call, also of arguments that were cut behind it."""
     found = values.opened(given.value) if given is not None else None
     value = found[0].get(key) if found is not None and found[1] != (key,) else None
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and not values.is_redacted(value) else ""
 
 
 def integer(attributes: Attributes, *keys: str) -> int | None:

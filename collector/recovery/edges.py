@@ -136,7 +136,9 @@ class Edges:
                 asked = (
                     s
                     for s in reversed(by_source.get(id(parent), []))
-                    if not s.taken_by and s.start <= visit.start and self._is(visit, s.target)
+                    if not s.taken_by
+                    and s.start <= visit.start
+                    and (self._is(visit, s.target) or (s.sure and s.tool is not None and not s.target))
                 )
                 request = next(asked, None)
                 if request is not None:

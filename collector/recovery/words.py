@@ -110,7 +110,7 @@ def quoted_in(source: AgentVisit, target: AgentVisit) -> bool | None:
     if words is None or not seen:
         return None
     text = as_text(words.value).strip()
-    if len(text) < _MIN_WORDS:
+    if len(text) < _MIN_WORDS or values.is_redacted(words.value):
         return None
     forms = {text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
     if any(form in seen for form in forms):
