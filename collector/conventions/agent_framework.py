@@ -41,6 +41,11 @@ def _facts(span: Span) -> Iterator[Fact]:
 CONVENTION = Convention(
     name="agent-framework",
     content_switch="ENABLE_SENSITIVE_DATA=true, and OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental for tool arguments",
+    shapes=(
+        ("executor.id", ""),
+        ("edge_group.type", ""),
+        ("gen_ai.provider.name", "microsoft.agent_framework"),
+    ),
     facts=_facts,
     scopes=("agent_framework",),
     log_facts=log_facts,

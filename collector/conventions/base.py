@@ -63,7 +63,8 @@ class Convention:
     """One producer's spans, and what they mean.
 
     `scopes`: prefixes of the instrumentation scope's name. `marks`: tells a span of this producer by its attributes or name, where the scope
-    does not (a processor that rewrites another's spans, hand-made spans); it must be cheap. `facts` maps one span, `log_facts` one log
+    does not (a processor that rewrites another's spans, hand-made spans); it must be cheap. `shapes`: attributes (and a part of their text) that only
+    this producer writes, for spans whose scope a pipeline lost. `facts` maps one span, `log_facts` one log
     record. `causes`: whether a link of a span means that its target caused it. `carriers`: what is passed at a boundary, and where it shows.
     `content_switch`: what to set so that content is recorded, as `doctor` says it.
     """
@@ -72,6 +73,7 @@ class Convention:
     facts: Callable[[Span], Iterable[Fact]]
     scopes: tuple[str, ...] = ()
     marks: Callable[[Span], bool] = no_mark
+    shapes: tuple[tuple[str, str], ...] = ()
     log_facts: Callable[[LogRecord], Iterable[Fact]] = no_log_facts
     causes: Callable[[Span, Link], bool] = no_cause
     carriers: Carriers = Carriers()
@@ -86,6 +88,10 @@ class Registry:
         self._by_name = {c.name: c for c in conventions}
         self._by_scope: dict[str, Convention | None] = {}
         self._marked = [c for c in conventions if c.marks is not no_mark]
+        self._shapes: dict[str, list[tuple[str, Convention]]] = {}
+        for convention in conventions:
+            for key, part in convention.shapes:
+                self._shapes.setdefault(key, []).append((part, convention))
 
     def named(self, name: str) -> Convention | None:
         """The convention of that name."""
@@ -96,7 +102,19 @@ class Registry:
         for convention in self._marked:
             if convention.marks(span):
                 return convention
-        return self._of_scope(span.scope.name)
+        scope = span.scope.name or str(
+            span.attributes.get("otel.scope.name") or span.attributes.get("otel.library.name") or ""
+        )
+        found = self._of_scope(scope)
+        return found if found is not None and "" not in found.scopes else self._shaped(span) or found
+
+    def _shaped(self, span: Span) -> Convention | None:
+        for key in self._shapes.keys() & span.attributes.keys():
+            text = span.attributes[key]
+            for part, convention in self._shapes[key]:
+                if not part or (isinstance(text, str) and part in text):
+                    return convention
+        return None
 
     def of_log(self, record: LogRecord) -> Convention | None:
         """The convention that maps this log record."""

@@ -87,6 +87,12 @@ def _answer(value: object) -> object:
 CONVENTION = Convention(
     name="google-adk",
     content_switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY (schema 1: ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true)",
+    shapes=(
+        ("gen_ai.system", "gcp.vertex.agent"),
+        ("gen_ai.provider.name", "gcp.vertex.agent"),
+        ("gcp.vertex.agent.invocation_id", ""),
+        ("gcp.vertex.agent.event_id", ""),
+    ),
     facts=_facts,
     scopes=("gcp.vertex.agent", "openinference.instrumentation.google_adk"),
     log_facts=genai.log_facts,

@@ -78,6 +78,13 @@ def _speaks(event: object) -> bool:
 CONVENTION = Convention(
     name="logfire.openai-agents",
     content_switch="RunConfig(trace_include_sensitive_data=True)",
+    shapes=(
+        ("logfire.msg_template", "Agent run: {name!r}"),
+        ("logfire.msg_template", "Handoff: {from_agent}"),
+        ("logfire.msg_template", "Function: {name}"),
+        ("logfire.msg_template", "Responses API with"),
+        ("logfire.msg_template", "Chat completion with"),
+    ),
     facts=_facts,
     scopes=("logfire.openai_agents",),
     carriers=Carriers(without_call=("output",)),

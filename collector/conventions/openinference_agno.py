@@ -52,6 +52,11 @@ def _facts(span: Span) -> Iterator[Fact]:
 CONVENTION = Convention(
     name="openinference.agno",
     content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
+    shapes=(
+        ("agno.agent.id", ""),
+        ("agno.team.id", ""),
+        ("agno.run.id", ""),
+    ),
     facts=_facts,
     scopes=("openinference.instrumentation.agno",),
     carriers=Carriers(beside=False, without_call=("output", "input")),

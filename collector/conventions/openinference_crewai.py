@@ -76,6 +76,12 @@ def _called(output: object) -> tuple[Message, ...] | None:
 CONVENTION = Convention(
     name="openinference.crewai",
     content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
+    shapes=(
+        ("crew_key", ""),
+        ("crew_agents", ""),
+        ("tool.description_updated", ""),
+        ("tool.agent_role", ""),
+    ),
     facts=_facts,
     scopes=("openinference.instrumentation.crewai",),
     carriers=Carriers(beside=False, without_call=("output", "input")),

@@ -43,6 +43,10 @@ def _facts(span: Span) -> Iterator[Fact]:
 CONVENTION = Convention(
     name="openinference.langchain",
     content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
+    shapes=(
+        ("metadata", '"langgraph_'),
+        ("metadata", '"ls_'),
+    ),
     facts=_facts,
     scopes=("openinference.instrumentation.langchain",),
     carriers=Carriers(without_call=("envelope", "state"), with_call=("envelope", "state")),

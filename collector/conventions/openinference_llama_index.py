@@ -51,6 +51,7 @@ def _arguments(given: Content | None) -> Content | None:
 CONVENTION = Convention(
     name="openinference.llama-index",
     content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
+    shapes=(("input.value", "<workflows.context"),),
     facts=_facts,
     scopes=("openinference.instrumentation.llama_index",),
     carriers=Carriers(without_call=("output", "input")),

@@ -71,6 +71,7 @@ def _arguments(found: Content | None) -> Content | None:
 CONVENTION = Convention(
     name="openinference.smolagents",
     content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
+    shapes=(("smolagents.max_steps", ""),),
     facts=_facts,
     scopes=("openinference.instrumentation.smolagents",),
     carriers=Carriers(beside=False, without_call=("output", "input")),

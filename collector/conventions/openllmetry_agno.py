@@ -40,6 +40,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 CONVENTION = Convention(
     name="openllmetry.agno",
     content_switch="TRACELOOP_TRACE_CONTENT=true",
+    shapes=(("gen_ai.system", "agno"),),
     facts=_facts,
     scopes=("opentelemetry.instrumentation.agno",),
     carriers=Carriers(beside=False, without_call=("output", "input")),

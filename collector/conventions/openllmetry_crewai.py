@@ -98,6 +98,10 @@ def _task_outputs(text: Any) -> list[_TaskOutput]:
 CONVENTION = Convention(
     name="openllmetry.crewai",
     content_switch="content is always on",
+    shapes=(
+        ("gen_ai.provider.name", "crewai"),
+        ("gen_ai.system", "crewai"),
+    ),
     facts=_facts,
     scopes=("opentelemetry.instrumentation.crewai",),
     carriers=Carriers(beside=False, without_call=("output", "input"), delegate_input=False),

@@ -73,6 +73,15 @@ def _inner(attributes: Attributes, *keys: str, inside: tuple[str, ...]) -> Conte
 CONVENTION = Convention(
     name="openllmetry.langchain",
     content_switch="TRACELOOP_TRACE_CONTENT=true",
+    shapes=(
+        ("traceloop.association.properties.langgraph_node", ""),
+        ("traceloop.association.properties.ls_integration", ""),
+        ("traceloop.association.properties.ls_provider", ""),
+        ("traceloop.association.properties.lc_agent_name", ""),
+        ("langgraph.command.goto_node", ""),
+        ("gen_ai.provider.name", "langgraph"),
+        ("langgraph.command.goto_nodes", ""),
+    ),
     facts=_facts,
     scopes=("opentelemetry.instrumentation.langchain",),
     carriers=Carriers(without_call=("envelope", "state"), with_call=("envelope", "state")),

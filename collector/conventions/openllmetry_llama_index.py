@@ -41,6 +41,10 @@ def _answer(given_on: Content | None) -> Content | None:
 CONVENTION = Convention(
     name="openllmetry.llama-index",
     content_switch="TRACELOOP_TRACE_CONTENT=true",
+    shapes=(
+        ("tool.arguments", ""),
+        ("traceloop.entity.output", "current_agent_name"),
+    ),
     facts=_facts,
     scopes=("opentelemetry.instrumentation.llamaindex",),
     carriers=Carriers(without_call=("output", "input")),

@@ -69,6 +69,10 @@ def _tool(span: Span) -> ToolCall:
 CONVENTION = Convention(
     name="pydantic-ai",
     content_switch="InstrumentationSettings(include_content=True)",
+    shapes=(
+        ("gen_ai.agent.call.id", ""),
+        ("pydantic_ai.all_messages", ""),
+    ),
     facts=_facts,
     scopes=("pydantic-ai",),
     log_facts=genai.log_facts,

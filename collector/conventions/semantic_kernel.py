@@ -41,6 +41,7 @@ def _result(span: Span, fact: ToolCall) -> Content | None:
 CONVENTION = Convention(
     name="semantic-kernel",
     content_switch="SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true",
+    shapes=(("gen_ai.tool.name", "Handoff-"),),
     facts=_facts,
     scopes=("semantic_kernel", "agent_runtime"),
     log_facts=log_facts,

@@ -59,6 +59,10 @@ def _answer(value: object) -> object:
 CONVENTION = Convention(
     name="strands",
     content_switch="take gen_ai_unredacted_attributes= out of OTEL_SEMCONV_STABILITY_OPT_IN",
+    shapes=(
+        ("gen_ai.system", "strands-agents"),
+        ("gen_ai.provider.name", "strands-agents"),
+    ),
     facts=_facts,
     scopes=("strands.telemetry", "strands-agents"),
     carriers=Carriers(beside=False, without_call=("output",), unwrap=_answer),

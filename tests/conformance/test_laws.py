@@ -11,7 +11,7 @@ import pytest
 
 from collector.conventions import extract
 from collector.facts import Facts, SpanFacts
-from collector.otlp.model import Batch
+from collector.otlp.model import Batch, Scope
 from collector.recovery import recover
 from orbitrelay import analyse, from_document
 from tests.conformance.damage import damaged, shortened
@@ -100,6 +100,28 @@ def test_a_length_limit_on_attributes_makes_up_no_edge(name: str) -> None:
     spans = [s for batch in batches(name) for s in extract(shortened(batch, LIMIT)).spans]
 
     assert {e[1:] for e in edges(spans)} <= {e[1:] for e in whole(name)}
+
+
+TOLD_BY_SCOPE = (
+    "a2a",
+    "crewai-sequential__openinference-events",
+    "crewai__openinference-events",
+    "google-adk",
+    "langgraph__otel",
+    "openai-agents",
+    "semantic-kernel",
+)
+"""Beginnings of the names of captures in whose spans nothing but the scope tells the producer."""
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith(TOLD_BY_SCOPE) or "logfire" in n])
+def test_spans_whose_scope_a_pipeline_lost_are_told_by_what_only_their_producer_writes(name: str) -> None:
+    bare = [
+        msgspec.structs.replace(batch, spans=tuple(msgspec.structs.replace(s, scope=Scope("")) for s in batch.spans))
+        for batch in batches(name)
+    ]
+
+    assert [e[1:] for e in edges(s for batch in bare for s in extract(batch).spans)] == [e[1:] for e in whole(name)]
 
 
 OTHER_NAMES = {

@@ -60,6 +60,20 @@ def test_a_mark_wins_over_the_scope() -> None:
     assert [c.name for c in found if c] == ["scoped", "marked"]
 
 
+def test_a_scope_that_was_lost_is_read_from_an_attribute_or_told_by_what_only_one_producer_writes() -> None:
+    shaped = Convention("shaped", lambda s: (), shapes=(("kind", "x-"), ("own", "")))
+    registry = Registry([named("all", ""), named("scoped", "a"), shaped])
+    spans = [
+        span("", **{"otel.scope.name": "a.b"}),
+        span("", kind="an x-1"),
+        span("", kind="y"),
+        span("elsewhere", own=""),
+        span("a", own=""),
+    ]
+    found = [registry.of_span(s) for s in spans]
+    assert [c.name for c in found if c] == ["scoped", "shaped", "all", "shaped", "scoped"]
+
+
 def test_names_are_unique_and_every_convention_says_its_switch() -> None:
     assert len({c.name for c in BUILT_IN}) == len(BUILT_IN)
     assert all(c.content_switch for c in BUILT_IN)
