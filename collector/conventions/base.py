@@ -88,10 +88,10 @@ class Registry:
         self._by_name = {c.name: c for c in conventions}
         self._by_scope: dict[str, Convention | None] = {}
         self._marked = [c for c in conventions if c.marks is not no_mark]
-        self._shapes: dict[str, list[tuple[str, Convention]]] = {}
-        for convention in conventions:
+        self._shapes: dict[str, list[tuple[int, str, Convention]]] = {}
+        for place, convention in enumerate(conventions):
             for key, part in convention.shapes:
-                self._shapes.setdefault(key, []).append((part, convention))
+                self._shapes.setdefault(key, []).append((place, part, convention))
 
     def named(self, name: str) -> Convention | None:
         """The convention of that name."""
@@ -109,12 +109,11 @@ class Registry:
         return found if found is not None and "" not in found.scopes else self._shaped(span) or found
 
     def _shaped(self, span: Span) -> Convention | None:
+        found: list[tuple[int, str, Convention]] = []
         for key in self._shapes.keys() & span.attributes.keys():
             text = span.attributes[key]
-            for part, convention in self._shapes[key]:
-                if not part or (isinstance(text, str) and part in text):
-                    return convention
-        return None
+            found += [s for s in self._shapes[key] if not s[1] or (isinstance(text, str) and s[1] in text)]
+        return min(found, key=lambda s: s[0])[2] if found else None
 
     def of_log(self, record: LogRecord) -> Convention | None:
         """The convention that maps this log record."""

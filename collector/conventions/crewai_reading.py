@@ -5,6 +5,7 @@ Separate from the mappers because three instrumentations record the same tools a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,7 @@ DELEGATION_TOOLS = frozenset({"delegate_work_to_coworker", "ask_question_to_cowo
 
 _COWORKER = ("coworker", "co_worker")
 _CONTEXT = "This is the context you're working with:\n"
+_END = re.compile(r"\n\n(?:Provide your complete response:|Begin! This is VERY important)")
 _CRITERIA, _CLOSING = (
     "This is the expected criteria for your final answer: ",
     "not a summary.",
@@ -72,7 +74,7 @@ def task_context(prompt: Any, cut: bool = False) -> Content | None:
         return None
     cut = cut or (_CRITERIA in prompt and _CLOSING not in prompt)
     _before, marker, given = prompt.partition(_CONTEXT)
-    return Content(given.strip("\n"), cut) if marker or not cut else None
+    return Content(_END.split(given)[0].strip("\n"), cut) if marker or not cut else None
 
 
 def crew(agents: Any) -> Known:

@@ -55,7 +55,6 @@ CONVENTION = Convention(
     shapes=(
         ("agno.agent.id", ""),
         ("agno.team.id", ""),
-        ("agno.run.id", ""),
     ),
     facts=_facts,
     scopes=("openinference.instrumentation.agno",),

@@ -13,7 +13,7 @@ from collector.conventions import crewai_reading as crewai
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
 from collector.facts import Content, Fact, Message, ModelCall, Visit, values
-from collector.otlp.model import STATUS_ERROR, Span
+from collector.otlp.model import STATUS_ERROR, Attributes, Span
 
 
 def _facts(span: Span) -> Iterator[Fact]:
@@ -24,6 +24,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             name=(reading.text(a, "graph.node.id") or span.name.split(".")[0]).strip(),
             input=_given(reading.content(a, "input.value")),
             output=_result(reading.content(a, "output.value")),
+            heard=_told(a),
             quotes=True,
             named=True,
         )
@@ -55,6 +56,17 @@ def _given(inputs: Content | None) -> Content | None:
         given = reading.part(inputs, arguments.get("context") or "")
         return given if "context" in arguments or not given.truncated else None
     return inputs if values.is_redacted(inputs.value) else crewai.task_context(inputs.value, inputs.truncated)
+
+
+def _told(attributes: Attributes) -> tuple[Message, ...] | None:
+    """What the program said the task is: by wrappers it stands in the result."""
+    outputs = attributes.get("output.value")
+    task = (
+        reading.mapping(outputs).get("description")
+        if isinstance(outputs, str) and '"raw"' in outputs[:100_000]
+        else None
+    )
+    return (Message("user", task),) if isinstance(task, str) else None
 
 
 def _result(outputs: Content | None) -> Content | None:

@@ -60,17 +60,18 @@ def _transcripts(text: Any) -> Iterator[Transcript]:
                     result = Content(answers[call.id]) if call.id in answers else None
                     calls.append(crewai.tool(call.name, call.arguments, result, call_id=call.id, runs_target=False))
         prompt = next((m.get("content") for m in task.messages if m.get("role") == "user"), None)
-        yield Transcript(task.agent, crewai.task_context(prompt), tuple(calls))
+        yield Transcript(task.agent, crewai.task_context(prompt), tuple(calls), task.result)
 
 
 class _TaskOutput:
-    """One task's output: its agent's role and messages."""
+    """One task's output: its agent's role, messages and result."""
 
-    __slots__ = ("agent", "messages")
+    __slots__ = ("agent", "messages", "result")
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.agent = str(fields.get("agent") or "").strip()
         self.messages = [m for m in fields.get("messages") or () if isinstance(m, dict)]
+        self.result = Content(fields["raw"]) if isinstance(fields.get("raw"), str) else None
 
 
 def _task_outputs(text: Any) -> list[_TaskOutput]:
@@ -86,7 +87,7 @@ def _task_outputs(text: Any) -> list[_TaskOutput]:
         if isinstance(node, ast.Call):
             fields = {}
             for keyword in node.keywords:
-                if keyword.arg in ("agent", "messages"):
+                if keyword.arg in ("agent", "messages", "raw"):
                     try:
                         fields[keyword.arg] = values.plain(ast.literal_eval(keyword.value))
                     except ValueError:

@@ -175,11 +175,13 @@ class Transcript(msgspec.Struct, frozen=True, omit_defaults=True, tag="transcrip
     """The span tells what a run below it was given and what calls it made: the n-th that names an agent is that agent's n-th run there.
 
     For producers that give a workflow's span the words of the runs in it, and their own spans none. `given`: as `Visit.input` that `quotes`.
+    `result`: as `Visit.output`.
     """
 
     agent: str = ""
     given: Content | None = None
     calls: tuple[ToolCall, ...] = ()
+    result: Content | None = None
 
 
 class Known(msgspec.Struct, frozen=True, omit_defaults=True, tag="known"):

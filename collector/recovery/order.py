@@ -74,13 +74,13 @@ def _quoted(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]
     given = visit.content("input")
     if given is None or values.is_redacted(given.value):
         return before
-    if values.is_empty(given.value):
-        return []
     at = bisect_left(group, visit.start, key=lambda v: v.start)
     earlier = [v for v in group[max(0, at - LOOK_BACK) : at] if v.end <= visit.start]
     found = [v for v in earlier if words.quoted_in(v, visit)]
     direct = [v for v in found if not any(w is not v and words.quoted_in(v, w) for w in found)]
-    return direct or [v for v in before if words.quoted_in(v, visit) is None]
+    if direct or values.is_empty(given.value):  # given nothing by its crew, it may still have been told by the program
+        return direct
+    return [v for v in before if words.quoted_in(v, visit) is None]
 
 
 def _awaited(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]) -> list[AgentVisit]:

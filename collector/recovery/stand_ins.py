@@ -99,6 +99,8 @@ def tell(visits: Visits) -> None:
                 outer.remove(run)
                 if transcript.given is not None and run.content("input") is None:
                     run.facts.append(Visit(input=transcript.given, quotes=True))
+                if transcript.result is not None and run.content("output") is None:
+                    run.facts.append(Visit(output=transcript.result))
                 if not run.tools:  # else its own spans tell
                     _tell(run, transcript.calls, [v for v in inner.get(id(run), []) if v.via is None])
 

@@ -88,6 +88,7 @@ def test_a_pipeline_that_filters_out_all_spans_that_tell_nothing_changes_no_edge
 
 LIMIT = 1024
 TOLD_AT_LENGTH = {
+    "crewai__openinference__press-flow": "what the program told a crew may stand behind the cut; else the order of tasks",
     "llama-index__openinference__museum-workflow": "whose turn it is stands at the end of an event",
     "llama-index__openllmetry__museum-workflow": "whose turn it is stands at the end of an event",
     "crewai__openinference__theatre": "where a prompt was cut, the order of tasks stands for what was in it",

@@ -168,3 +168,26 @@ def test_single_agent_with_a_tool_named_for_delegation_hands_nothing_over() -> N
     ask(t, 10, 12, a, {"task": "t", "coworker": "Bob"}, "sent", "assign_work_to_coworker")
 
     assert relays(recovered(t)) == []
+
+
+def test_a_task_that_its_program_tells_of_another_s_result_comes_from_it_though_its_context_is_empty() -> None:
+    t = Trace("openinference.instrumentation.crewai")
+    flow = t.span("flow", 0, 90)
+
+    def crew(name: str, at: float, description: str, raw: str) -> None:
+        result = json.dumps({"description": description, "raw": raw, "agent": name})
+        named = {
+            "openinference.span.kind": "AGENT",
+            "graph.node.id": name,
+            "input.value": json.dumps({"agent": {}, "context": ""}),
+            "output.value": result,
+        }
+        t.span(f"{name}.task._execute_core", at, at + 10, flow, attributes=named)
+
+    crew("finder", 1, "find it", "there are 42 ships in the harbour")
+    crew("writer", 20, "write of this: there are 42 ships in the harbour", "it is written")
+    crew("keeper", 40, "clear the table", "it is clear")
+
+    assert relays(recovered(t)) == [
+        'finder -> writer transfer inferred 9 {"message": "there are 42 ships in the harbour"}'
+    ]
