@@ -135,7 +135,8 @@ def apply(connection: sqlite3.Connection, changes: Changes) -> int:
         """INSERT INTO sessions(id, lineage, generation, state, due, last_ns, closed_ns, revision, agent, record)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET state = excluded.state, due = excluded.due,
         last_ns = excluded.last_ns, closed_ns = excluded.closed_ns, revision = excluded.revision, agent = excluded.agent,
-        record = excluded.record, superseded_by = '', listed = reported > 0""",
+        record = excluded.record, superseded_by = CASE WHEN excluded.agent THEN '' ELSE superseded_by END,
+        listed = reported > 0 AND (excluded.agent OR superseded_by = '')""",
         [
             (
                 record.session_id,
@@ -151,6 +152,11 @@ def apply(connection: sqlite3.Connection, changes: Changes) -> int:
             )
             for record in changes.sessions
         ],
+    )
+    # What was reported of a session whose agents have all gone to others is of those others now.
+    connection.executemany(
+        "UPDATE sessions SET superseded_by = ?, listed = 0 WHERE id = ? AND agent = 0 AND revision > 0 AND superseded_by = ''",
+        changes.inherits,
     )
     connection.executemany(
         "INSERT OR REPLACE INTO traces(trace_id, session_id, record) VALUES (?, ?, ?)",

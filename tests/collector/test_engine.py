@@ -370,6 +370,36 @@ def test_a_late_key_supersedes_the_report_made_without_it(tmp_path: Path) -> Non
     run(test())
 
 
+def test_a_late_key_that_takes_all_agents_away_supersedes_the_report_made_with_them(tmp_path: Path) -> None:
+    plain = (
+        LEAF.replace(f"{1:032x}".encode(), b"b" * 32).replace(b"invoke_agent", b"http_call").replace(b"gen_ai.", b"h.")
+    )
+
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            await bench.send(LEAF, plain)
+            await bench.taken()
+            bench.clock.forward(301)
+            (first,) = await bench.reports(1)
+            assert (first.name, first.spans) == ("s-0", 2)
+            await bench.send(
+                ROOT.replace(b'"s-0"', b'"s-9"')
+            )  # the earliest span of the trace says of which session it is
+            await bench.taken()
+            bench.clock.forward(16)
+            await bench.until(lambda: bench.store.stats().reports == 2)
+            bench.clock.forward(301)
+            await bench.settled()
+            (row,) = bench.store.sessions().rows
+            second, old = bench.store.report(row.session_id), bench.store.report(first.session_id)
+            assert second is not None
+            assert old is not None
+            assert (second.name, second.spans, second.revision) == ("s-9", 3, 2)
+            assert (old.revision, old.superseded_by) == (1, row.session_id)
+
+    run(test())
+
+
 def test_tenants_of_two_connections_never_meet(tmp_path: Path) -> None:
     async def test() -> None:
         async with Bench(tmp_path, terms=Terms(scopes=Scopes())) as bench:

@@ -67,6 +67,7 @@ class MemoryArchive:
         self.superseded: dict[str, str] = {}
         self.superseded_at: dict[str, int] = {}
         self.deleted: dict[str, int] = {}
+        self.outdated: set[str] = set()  # sessions that stand, and whose reports are of others now
         self.traces: dict[str, tuple[str, TraceRecord]] = {}
         self.refs: set[tuple[str, str, str]] = set()
         self.facts: dict[str, list[bytes]] = {}
@@ -86,8 +87,14 @@ class MemoryArchive:
             self.deleted[session_id] = now_ns
         for record in changes.sessions:
             self.sessions[record.session_id] = record
-            self.superseded.pop(record.session_id, None)
             self.deleted.pop(record.session_id, None)
+            if self.superseded.pop(record.session_id, None) is not None:
+                self.outdated.add(record.session_id)
+            if record.agent:
+                self.outdated.discard(record.session_id)
+        for _, old in changes.inherits:
+            if old in self.sessions and self.sessions[old].revision and not self.sessions[old].agent:
+                self.outdated.add(old)
         for session_id, trace in changes.traces:
             self.traces[trace.trace_id] = (session_id, trace)
         self.refs.difference_update(changes.stale)
