@@ -19,8 +19,8 @@ class Carriers:
 
     `arguments`: a call's arguments can carry; then an empty object says that nothing was passed. `beside`: words in the same answer as the
     call are passed too where the arguments are empty. `without_call`: for a handoff with no call, in order of trust: `input` (the target's
-    own), `output` (the source's last words), `asked` (the arguments of the one call that the source's last
-    answer is), `state` (what the source wrote to a shared state), `envelope` (a message delivered).
+    own), `told` (the same, where nothing else says that control was handed over), `output` (the source's last words), `asked` (the arguments
+    of the one call that the source's last answer is), `state` (what the source wrote to a shared state), `envelope` (a message delivered).
     `with_call`: the same for a handoff by a call that carries nothing itself, and `result` (the call's), `note` (what a tool call of the
     source wrote and a tool call of the target read back, word for word).
     `delegate_input`: a delegate called without a recorded call shows what it was given as its own input.

@@ -51,5 +51,5 @@ CONVENTION = Convention(
     content_switch="TRACELOOP_TRACE_CONTENT=true",
     facts=_facts,
     marks=_marks,
-    carriers=Carriers(without_call=("output",)),
+    carriers=Carriers(without_call=("output", "told")),
 )

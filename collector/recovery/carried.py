@@ -160,7 +160,7 @@ class Reader:
             said = answers(source)
             last = said[-1][1] if said else None
             return last.calls[0].arguments if last is not None and len(last.calls) == 1 and not last.text else None
-        if target is None:
+        if target is None or (carrier == "told" and edge.signal is not None):
             return None
         own = target.content("input")
         if own is not None:

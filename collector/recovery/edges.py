@@ -297,8 +297,19 @@ class Edges:
                 nearest = max(c[1].start for c in around)  # of nested callers the inner one
                 tool, source = next(c for c in around if c[1].start == nearest)
                 taken.add(id(tool))
-                visit.via = tool
                 self._add(Edge(source, visit, "delegate", "structural", None, tool))
+                self._go_on_in(tool, visit)
+
+    def _go_on_in(self, tool: Tool, called: AgentVisit) -> None:
+        """Who was called, and whom control went on to from there within the call's time, stand in the call."""
+        waiting = [called]
+        while waiting:
+            visit = waiting.pop()
+            visit.via = tool
+            for edge in self.outgoing.get(id(visit), ()):
+                on = edge.target
+                if on is not None and edge.mode == "transfer" and on.via is None and on.end <= tool.end:
+                    waiting.append(on)
 
     def _caused(self) -> None:
         """A link or a message leads from the span around a visit back to another agent's run: handed over, or called by a tool that waited."""

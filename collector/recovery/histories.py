@@ -26,16 +26,23 @@ def fill(visits: Iterable[AgentVisit]) -> None:
     for models in by_trace.values():
         models.sort(key=lambda m: (m.node.start, m.node.key))
         told = [_conversation(m.fact.heard) for m in models]
+        taken: set[tuple[int, int]] = set()  # which call's history, and from where on in it
         for place, model in enumerate(models):
             asked = told[place]
             if model.fact.said is not None or not asked:
                 continue
-            for later in told[place + 1 : place + 1 + _AHEAD]:
-                if later == asked:  # asked again: the answer is the second call's
-                    break
+            for ahead in range(place + 1, min(place + 1 + _AHEAD, len(models))):
+                later = told[ahead]
+                if later == asked:
+                    if (
+                        models[ahead].start < model.end
+                    ):  # asked beside (a guardrail's agent): the conversation is the first's
+                        continue
+                    break  # asked again: the answer is the second call's
                 if later is not None and later[: len(asked)] == asked:
                     said = _answer(later[len(asked) :])
-                    if said:
+                    if said and (ahead, len(asked)) not in taken:
+                        taken.add((ahead, len(asked)))
                         model.fact = msgspec.structs.replace(model.fact, said=said)
                     break
 

@@ -55,3 +55,16 @@ def test_another_conversation_tells_nothing() -> None:
     asked(t, 22, t.agent("Tor", 21, 40, root), ("user", "Wer da?"), ("assistant", "Ich."))
 
     assert texts(t) == [None, None]
+
+
+def test_of_calls_that_ask_the_same_at_once_the_first_goes_on() -> None:
+    t = Trace("app")
+    root = t.span("app", 0, 99)
+    desk, guard = t.agent("Empfang", 1, 20, root), t.agent("Wache", 1, 19, root)
+    question = json.dumps([{"role": "user", "content": QUESTION[1]}])
+    named = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": question}
+    t.span("chat m", 2, 10, desk, attributes=named)
+    t.span("chat m", 3, 9, guard, attributes=named)
+    asked(t, 22, t.agent("Tor", 21, 40, root), QUESTION, ("assistant", "Zwölf."))
+
+    assert texts(t) == ["Zwölf.", None, None]
