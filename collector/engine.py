@@ -522,6 +522,10 @@ class Engine:
         try:
             report = job.run(self._close_in_pool if self._pool is not None else pipeline.close)
         except Exception:
+            if (
+                self._closers is None
+            ):  # it was stopped meanwhile, and the store with it: the report is due at the next start
+                return
             log.exception("session %s: no report could be made", job.closed.session.session_id)
             self._inbox.put(_Call(lambda: self._closed(lambda: self._intake.give_up(job))))
         else:

@@ -559,7 +559,7 @@ def test_a_report_that_is_not_made_before_the_stop_is_made_once_at_the_next_star
             started = time.monotonic()
             assert await bench.engine.stop(0.5) is False
             assert time.monotonic() - started < 2
-            pool.work.set_result(None)
+            pool.work.set_exception(RuntimeError("the store is not running"))
         assert caplog.messages == [
             "stop: the deadline passed with 1 reports to be made and 0 requests to be decoded; the next start goes on there"
         ]
