@@ -27,7 +27,9 @@ def _facts(span: Span) -> Iterator[Fact]:
     for fact in genai_facts(span):
         if isinstance(fact, Visit):
             team = _TEAM.match(fact.agent_id) if not span.parent_span_id else None
-            yield msgspec.structs.replace(fact, named=True, one_way=True, team=team.group("team") if team else "")
+            yield msgspec.structs.replace(
+                fact, named=True, one_way=True, broadcast=True, team=team.group("team") if team else ""
+            )
         else:
             yield fact
 

@@ -33,6 +33,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             came_from="" if before in _NOBODY or before == name else before,
             named=True,
             one_way=True,
+            broadcast=True,
         )
     elif kind == "TOOL":
         yield ToolCall(

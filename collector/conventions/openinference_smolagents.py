@@ -7,17 +7,16 @@ models are code or tool calls; the answer of a run is its output.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from collector.conventions import reading
+from collector.conventions import smolagents_reading as smolagents
 from collector.conventions.base import Carriers, Convention
 from collector.facts import Content, Fact, ModelCall, ToolCall, Visit
 from collector.otlp.model import STATUS_ERROR, Attributes, Span
 
 _CLASSES = ("CodeAgent", "ToolCallingAgent")
-_TEMPLATE = re.compile(r"\n---\nTask:\n(?P<task>.*)\n---\n", re.S)
 
 
 def _facts(span: Span) -> Iterator[Fact]:
@@ -54,8 +53,7 @@ def _given(attributes: Attributes) -> Content | None:
     given = reading.mapping(found.value) if found is not None else {}
     if found is None or not isinstance(given.get("task"), str):
         return found
-    inside = _TEMPLATE.search(given["task"])
-    out: dict[str, Any] = {"task": inside.group("task") if inside else given["task"]}
+    out: dict[str, Any] = {"task": smolagents.task(given["task"])}
     more = given.get("additional_args") or reading.loads(attributes.get("smolagents.additional_args"))
     for key, value in reading.mapping(more).items():
         out.setdefault(key, value)

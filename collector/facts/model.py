@@ -69,6 +69,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     `team`: a group that the producer gives by id, whose runs are one causal run though nothing links their traces.
     `quotes`: `input` holds in full the words that earlier runs passed to it: it comes from those, and from no other.
     `one_way`: control that this producer's agents give away by a call never comes back by itself: who had it last is not waiting.
+    `broadcast`: what any run of the team says reaches this one, but only the last to speak is named as its cause: who ran beside that one counts, too.
     `executes`: no agent's run: it runs the calls that others asked for, and each belongs to who asked.
     `steps`: the run has no span of its own: from this one on the spans beside it are its, until another such run begins there.
     `leaks`: the producer may leave the run's context open: a span below it that begins after its end is the run's around it.
@@ -98,6 +99,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     team: str = ""
     quotes: bool = False
     leaks: bool = False
+    broadcast: bool = False
     executes: bool = False
     steps: bool = False
     one_way: bool = False

@@ -336,11 +336,17 @@ class Edges:
         for group in groups.values():
             order = Order(group)
             for visit in group:
-                if not self._free(visit):
+                known = {id(e.source): e for e in self.incoming.get(id(visit), ())}
+                if not self._free(visit) and not self._joins(visit, known.values()):
                     continue
                 for source in order.before(visit):
-                    if source.key != visit.key:
+                    if source.key != visit.key and id(source) not in known:
                         self._add(Edge(source, visit, "transfer", "inferred"))
+
+    def _joins(self, visit: AgentVisit, incoming: Iterable[Edge]) -> bool:
+        """Whether runs beside the one that a message or a span names as the cause were waited for, too."""
+        caused = [e for e in incoming if e.signal is None and e.via is None and e.mode == "transfer"]
+        return bool(caused) and caused == list(incoming) and any(f.broadcast for f in visit.facts)
 
     def _by_words(self) -> None:
         """A program that runs one agent after another in traces of their own: the words of the one are what the other was given."""

@@ -91,3 +91,18 @@ def test_hidden_input_is_unrecorded() -> None:
         "chef -> aide delegate structural 4 unrecorded redacted",
         "aide -> chef return structural None unrecorded redacted",
     ]
+
+
+def test_opentelemetry_s_own_instrumentation_has_the_task_in_the_first_message() -> None:
+    t = Trace("opentelemetry.instrumentation.genai.smolagents")
+    boss = t.agent("boss", 0, 90)
+    text = (
+        "You're a helpful agent named 'aide'.\n---\nTask:\nCount\nthem.\n---\nYou're helping your manager.\n"
+        "You have been provided with these additional arguments, that you can access directly:\n{'n': 0, 'of': []}."
+    )
+    heard = json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}])
+    t.agent("aide", 10, 50, boss, attributes={"gen_ai.input.messages": heard})
+
+    assert (
+        relays(recovered(t))[0] == 'boss -> aide delegate structural 10 {"task": "Count\\nthem.", "n": 0, "of": []}'
+    )
