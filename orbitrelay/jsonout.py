@@ -11,7 +11,7 @@ Separate because the bytes are a contract between implementations. The form:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
 from operator import attrgetter
 from typing import Any
@@ -30,6 +30,7 @@ from .model import (
     Usage,
 )
 
+_PIECE = 1_000  # items of a list that are written at once
 _LAYOUTS_KEPT = 1_000
 _NAMES_KEPT = 1_000
 _NAMES_LENGTH = 16
@@ -75,16 +76,15 @@ def dumps_line(value: Json) -> bytes:
 
 def _bytes(value: Json, colon: str, step: str, line: str) -> bytes:
     try:
-        text = _Writer(_SCALARS, colon, step).text(value, line)
+        return b"".join(_Writer(_SCALARS, colon, step).pieces(value, line))
     except ValueError:
-        text = _Writer(_SCALARS_OF_ANY_LENGTH, colon, step).text(value, line)
-    return f"{text}\n".encode()
+        return b"".join(_Writer(_SCALARS_OF_ANY_LENGTH, colon, step).pieces(value, line))
 
 
 class _Writer:
     """Writes one value.
 
-    What repeats is worked out once: objects with the same keys at the same depth share a layout, the text around their
+    What repeats is worked out once: objects with the same keys at the same depth share a layout, the texts around their
     values; and a short tuple of texts has one text at each depth.
     """
 
@@ -92,8 +92,31 @@ class _Writer:
         self._scalars = scalars
         self._colon = colon
         self._step = step
-        self._layouts: dict[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]] = {}
+        self._layouts: dict[tuple[str, tuple[str, ...]], tuple[list[str], tuple[str, ...]]] = {}
         self._names: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def pieces(self, value: Json, line: str) -> Iterator[bytes]:
+        """Give a whole document and the newline behind it, a long list in it piece by piece: a report of a million
+        handoffs is not there as text and as bytes at once."""
+        if value.__class__ is dict and value:
+            inner = line + self._step
+            for n, key in enumerate(sorted(value)):
+                yield f"{',' if n else '{'}{inner}{_quote(key)}{self._colon}".encode()
+                member = value[key]
+                if member.__class__ is list and len(member) > _PIECE:
+                    yield from self._long_array(member, inner)
+                else:
+                    yield self.text(member, inner).encode()
+            yield f"{line}}}\n".encode()
+        else:
+            yield f"{self.text(value, line)}\n".encode()
+
+    def _long_array(self, value: list[Json], line: str) -> Iterator[bytes]:
+        inner = line + self._step
+        for at in range(0, len(value), _PIECE):
+            texts = self._texts(value[at : at + _PIECE], inner)
+            yield f"{',' if at else '['}{inner}{(',' + inner).join(texts)}".encode()
+        yield f"{line}]".encode()
 
     def text(self, value: Json, line: str) -> str:
         """Give the text of a value; `line` begins its own line: a newline and its indentation, or nothing."""
@@ -117,22 +140,25 @@ class _Writer:
         layout = self._layouts.get(shape)
         if layout is None:
             keys = tuple(sorted(value))
-            members = (f"{inner}{_quote(key)}{self._colon}".replace("%", "%%") + "%s" for key in keys)
-            layout = "{" + ",".join(members) + line + "}", keys
+            pieces = [""] * (2 * len(keys)) + [line + "}"]
+            pieces[:-1:2] = [f"{',' if n else '{'}{inner}{_quote(key)}{self._colon}" for n, key in enumerate(keys)]
+            layout = pieces, keys
             if len(self._layouts) < _LAYOUTS_KEPT:
                 self._layouts[shape] = layout
         around, keys = layout
-        return around % tuple(self._texts(value.values() if keys == shape[1] else [value[key] for key in keys], inner))
+        pieces = around.copy()
+        pieces[1::2] = self._texts(value.values() if keys == shape[1] else [value[key] for key in keys], inner)
+        return "".join(pieces)
 
     def _tuple(self, value: tuple[Json, ...], line: str) -> str:
         """Write a tuple, which in a report is mostly one of a few lists of names."""
-        if value[0].__class__ is not str or len(value) > _NAMES_LENGTH:
-            return self._array(value, line)
         try:
             known = self._names.get((line, value))
         except TypeError:  # something in it cannot be looked up
             return self._array(value, line)
         if known is None:
+            if len(value) > _NAMES_LENGTH:
+                return self._array(value, line)
             known = self._array(value, line)
             if len(self._names) < _NAMES_KEPT and all(item.__class__ is str for item in value):
                 self._names[line, value] = known
@@ -143,10 +169,10 @@ class _Writer:
         return "[" + inner + ("," + inner).join(self._texts(value, inner)) + line + "]"
 
     def _texts(self, values: Iterable[Json], line: str) -> list[str]:
-        scalars, text = self._scalars, self.text
+        scalar_of, text = self._scalars.get, self.text
         return [
-            scalars[value.__class__](value)
-            if value.__class__ in scalars
+            scalar(value)
+            if (scalar := scalar_of(value.__class__)) is not None
             else "[]"
             if value == ()
             else text(value, line)

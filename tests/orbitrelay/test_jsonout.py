@@ -32,6 +32,15 @@ def test_the_compact_form_is_the_one_of_the_standard_library(value: Any) -> None
     assert dumps_line(value).decode() == expected
 
 
+@pytest.mark.parametrize("length", [1_000, 1_001, 2_000, 3_500])
+@pytest.mark.parametrize("write", [dumps, dumps_line])
+def test_a_long_list_is_the_same_written_piece_by_piece(length: int, write: Any) -> None:
+    rows = [{"id": i, "names": ("a", "b"), "none": []} for i in range(length)]
+    value = {"z": rows, "a": rows, "é": {"inner": list(range(length))}, "empty": [], "text": "%s"}
+    layout: dict[str, Any] = {"indent": 2} if write is dumps else {"separators": (",", ":")}
+    assert write(value).decode() == json.dumps(value, sort_keys=True, ensure_ascii=False, **layout) + "\n"
+
+
 def test_numbers_stand_as_their_text_and_floats_in_fixed_point() -> None:
     value = [Number("1.50"), Number("1e2"), 0.1, 1e-7, 1e22, 3.0, MINUS_ZERO, True]
     assert dumps_line(value) == b"[1.50,1e2,0.1,0.0000001,10000000000000000000000.0,3.0,-0,true]\n"
