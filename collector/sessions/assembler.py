@@ -415,6 +415,11 @@ class Assembler:
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
+    def _changed(self, session: Session) -> None:
+        """Traces came to a session, or left it, by what another trace said: nothing else may ever ask when it is due."""
+        self._touch(session)
+        self._schedule(session)
+
     def _touch(self, session: Session) -> None:
         """Something new came to a session: it is open, and not quiet."""
         members = self._members
@@ -426,7 +431,6 @@ class Assembler:
             members.open += 1
             members.closed.pop(session, None)
             session.timer_ns = 0
-            self._schedule(session)
         session.last_ns = session.quiet_ns = members.now_ns
         members.dirty_sessions[session] = None
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from collector.clock import seconds
 from collector.sessions.assembler import Assembler, Closed, Discarded, Sighting
@@ -115,6 +115,12 @@ class Sessions(RuleBasedStateMachine):
         self.assembler.restore(sorted(s for s in standing if self.archive.sessions[s].state == "open"), self.now)
         for sighting in self.journal:
             self.assembler.observe(sighting, self.now)
+
+    @invariant()
+    def whatever_is_open_is_waited_for(self) -> None:
+        """No session depends on another span to come: each has a moment at which it is asked whether it is due."""
+        sessions = self.assembler._members.sessions.values()
+        assert [s.session_id for s in sessions if s.state == "open" and not s.timer_ns] == []
 
     def commit(self, closed: list[Closed | Discarded]) -> None:
         self.archive.apply(self.assembler.changes(), self.now)
