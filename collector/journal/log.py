@@ -113,7 +113,8 @@ class Journal:
             self._begin()
         segment = self._segments[-1]
         frames = [frame(record, segment.marker) for record in records]
-        self._guarded(segment, lambda handle: self._files.append(handle, b"".join(chain.from_iterable(frames))))
+        pieces = list(chain.from_iterable(frames))
+        self._guarded(segment, lambda handle: self._files.append(handle, pieces))
         placed: list[Record] = []
         for record, (before, body) in zip(records, frames, strict=True):
             place = Position(segment.number, segment.size)
@@ -178,7 +179,7 @@ class Journal:
         self._next += 1
         segment = _Segment(number, marker, path, 0)
         self._segments.append(segment)
-        self._guarded(segment, lambda handle: self._files.append(handle, header(number, marker)))
+        self._guarded(segment, lambda handle: self._files.append(handle, [header(number, marker)]))
         segment.size = HEADER.size
 
     def _guarded(self, segment: _Segment, write: Callable[[int], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -35,7 +36,8 @@ class FaultyFiles:
         self.handles[handle] = path
         return handle
 
-    def append(self, handle: int, data: bytes) -> None:
+    def append(self, handle: int, pieces: Sequence[bytes]) -> None:
+        data = b"".join(pieces)
         file = self.written[self.handles[handle]]
         if self.room is not None and len(data) > self.room:
             file += data[: self.room]
