@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run lint types check-drift test test-services test-long soak test-orchestratorx fuzz bench format proto docs dashboards clean
+.PHONY: help setup run lint types check-drift test test-services test-long soak test-orchestratorx fuzz bench bench-collector format proto docs dashboards clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -75,6 +75,11 @@ soak: $(STAMP)  ## memory, files and threads under three loads, SOAK_SECONDS for
 
 bench: $(STAMP)  ## measure the analysis, and write the table of the README
 	$(BIN)/python benchmarks/analysis.py --write
+
+BENCHMARKS := accept parts pipeline convert decode recovery
+
+bench-collector: $(STAMP)  ## measure the collector, and write the tables of benchmarks/results.md
+	@for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name --write || exit 1; done
 
 format: $(STAMP)  ## rewrite the sources in the one format
 	$(BIN)/ruff format .

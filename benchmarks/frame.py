@@ -61,11 +61,6 @@ def put(page: str, name: str, text: str) -> str:
     return f"{head}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
 
 
-def between(page: str, name: str) -> str:
-    """What stands between the two marks of `name`."""
-    return page.partition(f"<!-- benchmark: {name} -->")[2].partition(f"<!-- /benchmark: {name} -->")[0].strip()
-
-
 def say(progress: str) -> None:
     """Tell how far a benchmark is, on standard error."""
     print(progress, file=sys.stderr, flush=True)
@@ -75,12 +70,15 @@ def arguments(doc: str | None, rounds: int) -> argparse.ArgumentParser:
     """The options of every benchmark."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=rounds, help=f"rounds that the medians are of (default {rounds})")
-    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/results.md")
+    parser.add_argument("--write", action="store_true", help="put the table into the pages that show it")
     return parser
 
 
 def publish(name: str, text: str, write: bool) -> None:
-    """Print a result, and put it on the page."""
+    """Print a result, and put it on the page, and into the README where that shows it, too."""
     print(text)
     if write:
         RESULTS.write_text(put(RESULTS.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+        readme = README.read_text(encoding="utf-8")
+        if f"<!-- benchmark: {name} -->" in readme:
+            README.write_text(put(readme, name, text), encoding="utf-8")

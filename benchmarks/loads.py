@@ -19,10 +19,10 @@ CAPTURES = Path(__file__).parents[1] / "tests" / "conformance" / "captures"
 KEYS = ("session.id", "gen_ai.conversation.id", "group_id", "thread_id")
 
 
-def captured() -> list[bytes]:
-    """The requests of all captures, in protobuf."""
+def captured(pattern: str = "*") -> list[bytes]:
+    """The requests of the captures of such a name, in protobuf."""
     bodies = []
-    for path in sorted(CAPTURES.glob("*/traces.otlp.pb")):
+    for path in sorted(CAPTURES.glob(f"{pattern}/traces.otlp.pb")):
         data, at = path.read_bytes(), 0
         while at < len(data):
             size = int.from_bytes(data[at : at + 4], "big")
@@ -67,9 +67,9 @@ def copies(first: int, number: int) -> list[Batch]:
     ]
 
 
-def batched(number: int, size: int = 512) -> list[bytes]:
+def batched(number: int, size: int = 512, first: int = 1) -> list[bytes]:
     """The spans of `number` copies of all captures in full requests, as a busy Collector in front sends them."""
-    spans = [span for batch in copies(1, number) for span in batch.spans]
+    spans = [span for batch in copies(first, number) for span in batch.spans]
     return [encode.encode_traces(Batch(spans=tuple(spans[at : at + size]))) for at in range(0, len(spans), size)]
 
 

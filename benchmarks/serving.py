@@ -31,7 +31,7 @@ from collector.report import OutboxEntry
 
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 MEDIA = {"protobuf": "application/x-protobuf", "json": "application/json"}
-IN_FLIGHT = 4
+IN_FLIGHT = 10  # what an OpenTelemetry Collector sends at one time, unless it is told otherwise
 WAIT_S = 120
 
 
@@ -85,7 +85,8 @@ def serve(config: str) -> int:
             elif line == "go\n":
                 held.free.set()
             stats = cores[0].engine.stats() if cores else None
-            print(json.dumps([stats.queue_requests, stats.queue_size] if stats else []), flush=True)
+            found = [stats.queue_requests, stats.queue_size, stats.open_sessions] if stats else []
+            print(json.dumps(found), flush=True)
 
     threading.Thread(target=listen, daemon=True).start()
     return main(["serve", "--config", config])
@@ -132,7 +133,7 @@ class Server:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def tell(self, word: str = "") -> list[int]:
-        """Hold the intake ("hold"), let it go ("go"), or only ask: requests that wait, and their bytes."""
+        """Hold the intake ("hold"), let it go ("go"), or only ask: requests that wait, their bytes, and open sessions."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(word + "\n")
@@ -144,10 +145,7 @@ class Server:
         """Hold the intake, and return when it is busy with nothing but `body`, of which it has done all it can."""
         self.tell("hold")
         send_http(self.http, [body], "protobuf")
-        last, now = -1.0, self.cpu()
-        while now - last > 0.005:
-            time.sleep(0.3)
-            last, now = now, self.cpu()
+        self._until_quiet()
 
     def settle(self) -> None:
         """Wait until all that was accepted has been taken by sessions."""
@@ -157,10 +155,26 @@ class Server:
                 raise TimeoutError("the intake did not take what was accepted")
             time.sleep(0.02)
 
-    def get(self, path: str) -> Any:
-        """What the admin API answers."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}{path}", timeout=WAIT_S) as answer:
-            return json.load(answer)
+    def finish(self) -> None:
+        """Wait until every session has closed and its report is made."""
+        end = time.monotonic() + WAIT_S
+        while any(self.tell()):
+            if time.monotonic() > end:
+                raise TimeoutError("sessions did not close")
+            time.sleep(0.1)
+        self._until_quiet()
+
+    def watch(self) -> http.client.HTTPResponse:
+        """The stream of reports, line by line, as they become visible."""
+        answer = urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/api/v1/reports/watch", timeout=WAIT_S)
+        assert isinstance(answer, http.client.HTTPResponse)
+        return answer
+
+    def _until_quiet(self) -> None:
+        last, now = -1.0, self.cpu()
+        while now - last > 0.005:
+            time.sleep(0.3)
+            last, now = now, self.cpu()
 
     def _wait_until_ready(self) -> None:
         end = time.monotonic() + WAIT_S

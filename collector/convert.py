@@ -21,6 +21,7 @@ from collector.contracts import ContractBook, ContractError
 from collector.contracts import load as load_contracts
 from collector.dumps import ReadNote, inputs
 from collector.emit.files import DOSSIER_SUFFIX, TRACE_SUFFIX, file_stem, write_whole
+from collector.memory import keep_freed_memory, spare_the_collector
 from collector.offline import Telling, count, reports, say
 from collector.pipeline import Terms
 from collector.report import Report
@@ -83,6 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(f"cannot write to {str(arguments.out)!r}: {(error.strerror or str(error)).lower()}")
         return 2
+    keep_freed_memory()
+    spare_the_collector()
     try:
         outcome = convert(arguments.inputs, arguments.out, book, Telling(arguments.quiet))
     except OSError as error:

@@ -20,7 +20,7 @@ from collector.facts import values
 Mode = Literal["", "transfer", "delegate", "return"]
 
 
-class Content(msgspec.Struct, frozen=True, omit_defaults=True):
+class Content(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Content as a span recorded it. `value` is text or a JSON value; `truncated`: the producer said that it cut it."""
 
     value: Any = None
@@ -32,14 +32,14 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True):
             msgspec.structs.force_setattr(self, "value", values.plain(self.value))
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Tokens of one model call, or the total that an agent span gives. None: not recorded."""
 
     input: int | None = None
     output: int | None = None
 
 
-class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+class Call(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A tool call as a model's answer asks for it."""
 
     name: str
@@ -47,7 +47,7 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: Content | None = None
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One message of a model call. `text` None: the message has no text part. `cut`: a length limit fell in it, or before what followed."""
 
     role: str = ""
@@ -58,7 +58,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     cut: bool = False
 
 
-class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
+class Visit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="visit"):
     """The span is a run of an agent, from its start until it gives control away.
 
     `layer` tells spans apart that one producer makes side by side for one run (a node and the agent in it).
@@ -105,7 +105,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True, tag="visit"):
     one_way: bool = False
 
 
-class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="model"):
+class ModelCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="model"):
     """The span is a call of a model. `heard` and `said` None: messages not recorded."""
 
     model: str = ""
@@ -115,7 +115,7 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="model"):
     said: tuple[Message, ...] | None = None
 
 
-class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool"):
+class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="tool"):
     """The span is the run of a tool.
 
     `target`: the agent that the call names (in an argument or metadata), or "".
@@ -140,7 +140,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool"):
     loose: bool = False
 
 
-class Transfer(msgspec.Struct, frozen=True, omit_defaults=True, tag="transfer"):
+class Transfer(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="transfer"):
     """The span says by itself that control goes (or was to go) from one agent to another.
 
     `source` "": the agent whose run the span stands in. `target` "": not said; whoever runs next.
@@ -160,7 +160,7 @@ class Transfer(msgspec.Struct, frozen=True, omit_defaults=True, tag="transfer"):
     evidence: Literal["explicit", "structural"] = "explicit"
 
 
-class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, tag="envelope"):
+class Envelope(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="envelope"):
     """The span delivers a message between agents: content for a handoff that is seen elsewhere, never a handoff by itself.
 
     `id` and `cause`: the message's own id and that of the message it answers: the runs that it starts were caused by those of the other.
@@ -173,7 +173,7 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, tag="envelope"):
     cause: str = ""
 
 
-class Transcript(msgspec.Struct, frozen=True, omit_defaults=True, tag="transcript"):
+class Transcript(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="transcript"):
     """The span tells what a run below it was given and what calls it made: the n-th that names an agent is that agent's n-th run there.
 
     For producers that give a workflow's span the words of the runs in it, and their own spans none. `given`: as `Visit.input` that `quotes`.
@@ -186,7 +186,7 @@ class Transcript(msgspec.Struct, frozen=True, omit_defaults=True, tag="transcrip
     result: Content | None = None
 
 
-class Known(msgspec.Struct, frozen=True, omit_defaults=True, tag="known"):
+class Known(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="known"):
     """Names that are agents' names, whether they run or not. `ids`: id -> name."""
 
     names: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True, tag="known"):
 Fact = Visit | ModelCall | ToolCall | Transfer | Envelope | Transcript | Known
 
 
-class SpanFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+class SpanFacts(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """All that is kept of one span (or of one log record that is tied to a span: `log`)."""
 
     trace_id: str
@@ -229,7 +229,7 @@ class SpanFacts(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.end_ns != 0, len(msgspec.msgpack.encode(self)))
 
 
-class Facts(msgspec.Struct, frozen=True):
+class Facts(msgspec.Struct, frozen=True, gc=False):
     """The facts of one request, in its order."""
 
     spans: tuple[SpanFacts, ...] = ()

@@ -415,11 +415,6 @@ class Assembler:
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
-    def _changed(self, session: Session) -> None:
-        """Traces came to a session, or left it, by what another trace said: nothing else may ever ask when it is due."""
-        self._touch(session)
-        self._schedule(session)
-
     def _touch(self, session: Session) -> None:
         """Something new came to a session: it is open, and not quiet."""
         members = self._members

@@ -145,10 +145,14 @@ def test_the_excerpt_in_the_readme_is_of_the_fixtures_dossier() -> None:
     assert [line for line in lines if line not in written] == []
 
 
-def test_the_performance_table_of_the_readme_is_the_one_that_was_measured() -> None:
-    begin, end = "<!-- benchmark: analysis -->", "<!-- /benchmark: analysis -->"
-    tables = [read(page).split(begin)[1].split(end)[0] for page in ("README.md", "benchmarks/results.md")]
-    assert tables[0] == tables[1]
+def test_the_performance_tables_of_the_readme_are_those_that_were_measured() -> None:
+    shown, measured = (
+        dict(re.findall(r"<!-- benchmark: (\w+) -->\n(.*?)<!-- /benchmark: \1 -->", read(page), re.DOTALL))
+        for page in ("README.md", "benchmarks/results.md")
+    )
+    assert shown.keys() == {"analysis", "accept", "pipeline"}
+    assert all(table.strip() for table in measured.values())
+    assert {name: measured[name] for name in shown} == shown
 
 
 def _scored() -> tuple[orbitrelay.HandoffTrace, orbitrelay.ScoreReport]:

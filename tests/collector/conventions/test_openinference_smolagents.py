@@ -103,6 +103,4 @@ def test_opentelemetry_s_own_instrumentation_has_the_task_in_the_first_message()
     heard = json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}])
     t.agent("aide", 10, 50, boss, attributes={"gen_ai.input.messages": heard})
 
-    assert (
-        relays(recovered(t))[0] == 'boss -> aide delegate structural 10 {"task": "Count\\nthem.", "n": 0, "of": []}'
-    )
+    assert relays(recovered(t))[0] == 'boss -> aide delegate structural 10 {"task": "Count\\nthem.", "n": 0, "of": []}'

@@ -122,18 +122,6 @@ def test_a_trace_without_an_agent_is_discarded_and_becomes_a_session_when_one_fo
     assert world.wait(15) == [("roots_ended", (), 3)]
 
 
-def test_sessions_that_part_by_what_another_trace_says_close_like_any_other() -> None:
-    world = World()
-    world.take(
-        span(A, 1, session="s2", conversation="c2"),
-        span(B, 1, conversation="c2", thread="t1"),
-        span("c" * 32, 1, session="s1", conversation="c2", thread="t2"),  # now c2 says nothing
-    )
-    assert world.assembler.open_sessions == 3
-    assert world.wait(15) == [("roots_ended", (), 1)] * 3
-    assert world.assembler.open_sessions == 0
-
-
 def test_past_its_limit_a_session_keeps_its_skeleton_and_both_ends() -> None:
     world = World(session_spans=10)
     total = 10 + TAIL + 50
