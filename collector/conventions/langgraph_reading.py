@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from collector.conventions import reading
+from collector.conventions import langchain_reading, reading
 from collector.facts import Content, Envelope, Fact, Message, ToolCall, Transfer, Visit
 
 _INTERNAL = frozenset(
@@ -157,6 +157,8 @@ def state(outputs: Content | None) -> Content | None:
         value = {}
         for command in commands:
             update = command.get("update")
+            if isinstance(update, list):  # pairs
+                update = {str(p[0]): p[1] for p in update if isinstance(p, list) and len(p) == 2}
             value |= update if isinstance(update, dict) else {}
     if not isinstance(value, dict):
         return outputs
@@ -168,10 +170,16 @@ def state(outputs: Content | None) -> Content | None:
             out |= inner
         else:
             out[key] = inner
-    words = last_words(reading.messages(value["messages"]) if value.get("messages") else None)
+    words = last_words(_messages(value["messages"]) if value.get("messages") else None)
     if words:
         out.setdefault("message", words)
     return reading.part(outputs, out)
+
+
+def _messages(value: Any) -> tuple[Message, ...] | None:
+    if isinstance(value, list):
+        value = [(langchain_reading.message(m) or m) if isinstance(m, str) else m for m in value]
+    return reading.messages(value)
 
 
 def last_words(messages: tuple[Message, ...] | None) -> str:
@@ -187,6 +195,10 @@ def gotos(outputs: Content | None) -> list[tuple[str, bool]]:
 
 def _commands(outputs: Content | None) -> Iterator[dict[str, Any]]:
     value = reading.loads(outputs.value) if outputs is not None else None
+    if isinstance(value, dict) and set(value) == {"output"}:
+        value = value["output"]
+    if isinstance(value, str):
+        value = langchain_reading.read(value)
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict) and (
             ("goto" in item and {"update", "graph", "resume"} & set(item)) or item.get("graph") == "__parent__"

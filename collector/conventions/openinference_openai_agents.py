@@ -21,7 +21,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     a = span.attributes
     kind = a.get("openinference.span.kind")
     if kind == "AGENT":
-        name = reading.text(a, "agent.name")
+        name = reading.text(a, "agent.name", "graph.node.id")
         if name:
             yield Visit(
                 name=name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from collector.otlp.model import STATUS_ERROR, Event
+from collector.otlp.model import STATUS_ERROR, Event, Span
 from tests.collector.conventions.langgraph_runs import Graph, said, text_of
 from tests.collector.spans import Trace, recovered, relays
 
@@ -317,3 +317,36 @@ def test_single_agent_of_prebuilt_nodes_and_a_chain_without_a_graph_hand_nothing
     chain.span("Retriever", 5, 10, root, openinference__span__kind="RETRIEVER")
     chain.span("ChatFake", 12, 30, root, openinference__span__kind="LLM")
     assert recovered(chain).visits == 0
+
+
+def test_objects_that_an_older_tracer_wrote_as_python_are_read() -> None:
+    said = "[AIMessage(content='it is 7', additional_kwargs={}, id='run--1', usage_metadata=None)]"
+    goto = f"Command(update={{'goal': 'g', 'messages': {said}}}, goto=['b', 'c'])"
+    t = Trace("openinference.instrumentation.langchain")
+    graph = t.span("LangGraph", 0, 90, attributes={"openinference.span.kind": "CHAIN"})
+
+    def node(name: str, at: int, output: Any) -> Span:
+        place = {"langgraph_node": name, "langgraph_step": at, "langgraph_checkpoint_ns": f"{name}:1"}
+        named = {
+            "openinference.span.kind": "CHAIN",
+            "metadata": json.dumps(place),
+            "input.value": "{}",
+            "output.value": json.dumps(output),
+        }
+        made = t.span(name, at * 10, at * 10 + 9, graph, attributes=named)
+        model = {"openinference.span.kind": "LLM", "metadata": json.dumps(place)}
+        t.span("ChatOpenAI", at * 10 + 1, at * 10 + 2, made, attributes=model)
+        return made
+
+    node("a", 1, {"output": goto})
+    node(
+        "b",
+        2,
+        {"messages": ["content='done, it is b' additional_kwargs={} id='run--2' usage_metadata={'input_tokens': 1}"]},
+    )
+    node("d", 3, {"messages": ["content='hello' additional_kwargs={} response_metadata={} id='x'"]})
+
+    assert relays(recovered(t)) == [
+        'a -> b transfer explicit 1 {"goal": "g", "message": "it is 7"}',
+        'b -> d transfer inferred 1 {"message": "done, it is b"}',
+    ]
