@@ -25,6 +25,8 @@ def _facts(span: Span) -> Iterator[Fact]:
     if kind == "AGENT":
         managed = reading.indexed(a, "smolagents.managed_agents")
         name = reading.text(a, "agent.name") or span.name.removesuffix(".run")
+        if name in _CLASSES:  # older releases name the span by the class alone
+            name = smolagents.name(str(reading.mapping(a.get("input.value")).get("task"))) or name
         yield Visit(
             name=name,
             named=name not in _CLASSES,

@@ -11,6 +11,7 @@ from typing import Any
 from collector.facts import values
 
 _TEMPLATE = re.compile(r"\n---\nTask:\n(?P<task>.*)\n---\n", re.S)
+_NAMED = re.compile(r"^You're a helpful agent named '(?P<name>[^\n]{1,200}?)'\.\n")
 _MORE = re.compile(r"\nYou have been provided with these additional arguments[^\n]*:\n(?P<more>\{.*\})\.?\s*\Z", re.S)
 
 
@@ -18,6 +19,12 @@ def task(text: str) -> str:
     """The task without the manager's template."""
     inside = _TEMPLATE.search(text)
     return inside.group("task") if inside else text
+
+
+def name(text: str) -> str:
+    """The name by which the template speaks to the agent, or ""."""
+    found = _NAMED.match(text)
+    return found.group("name") if found else ""
 
 
 def unwrapped(value: Any) -> Any:

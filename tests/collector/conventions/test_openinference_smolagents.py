@@ -104,3 +104,21 @@ def test_opentelemetry_s_own_instrumentation_has_the_task_in_the_first_message()
     t.agent("aide", 10, 50, boss, attributes={"gen_ai.input.messages": heard})
 
     assert relays(recovered(t))[0] == 'boss -> aide delegate structural 10 {"task": "Count\\nthem.", "n": 0, "of": []}'
+
+
+def test_of_old_a_managed_agent_s_name_stands_in_its_task_alone() -> None:
+    t = Trace("openinference.instrumentation.smolagents")
+    kind = {"openinference.span.kind": "AGENT"}
+    boss = t.span("ToolCallingAgent.run", 0, 90, attributes={**kind, "input.value": json.dumps({"task": "Count."})})
+
+    def managed(name: str, start: int, end: int, parent: Span) -> Span:
+        text = f"You're a helpful agent named '{name}'.\n---\nTask:\nCount them.\n---\nYou're helping."
+        return t.span(
+            "CodeAgent.run", start, end, parent, attributes={**kind, "input.value": json.dumps({"task": text})}
+        )
+
+    managed("aide", 20, 40, managed("clerk", 10, 50, boss))
+
+    result = recovered(t)
+    assert [a["agent_id"] for a in result.document["agents"]] == ["clerk", "aide"]
+    assert relays(result)[0] == 'clerk -> aide delegate structural 10 {"task": "Count them."}'
