@@ -17,18 +17,15 @@ from collections.abc import Iterator
 
 import msgspec
 
+from collector.conventions import ag2_reading as ag2
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
 from collector.conventions.genai import facts as genai_facts
-from collector.facts import Content, Envelope, Fact, Known, Message, ModelCall, ToolCall, Visit
+from collector.facts import Content, Envelope, Fact, Known, ModelCall, ToolCall, Visit
 from collector.otlp.model import Link, Span
 
 _AGENT_SPANS = ("agent", "llm", "tool")
-_EXECUTOR = "_Group_Tool_Executor"
-_HELPERS = frozenset({"_User", "checking_agent", "speaker_selection_agent"})
-_NUMBERED = re.compile(r"^(?P<tool>transfer_to_.+)_\d+$")
 _HANDOFF = re.compile(r"^Handoff\(target=(?P<quote>['\"])(?P<target>.+?)(?P=quote)")
-_NUMBERED_TO = re.compile(r"^Transfer to (?P<target>.+)$")
 
 
 def _facts(span: Span) -> Iterator[Fact]:
@@ -40,30 +37,18 @@ def _facts(span: Span) -> Iterator[Fact]:
         name, agent_id = reading.text(a, "gen_ai.agent.name"), reading.text(a, "ag2.agent.id")
         if name:
             yield Known((name,), {agent_id: name} if agent_id else {})
-    elif (not kind or kind in _AGENT_SPANS) and reading.text(a, "gen_ai.agent.name") not in _HELPERS:
+    elif (not kind or kind in _AGENT_SPANS) and reading.text(a, "gen_ai.agent.name") not in ag2.HELPERS:
         for fact in genai_facts(span):
             if isinstance(fact, Visit):
                 yield msgspec.structs.replace(
-                    fact, named=True, wraps=True, executes=fact.name == _EXECUTOR, said=_said(fact.said)
+                    fact, named=True, wraps=True, executes=fact.name == ag2.EXECUTOR, said=ag2.said(fact.said)
                 )
             elif isinstance(fact, ToolCall):
                 yield _tool(fact, bool(a.get("ag2.tool.call.result.truncated")))
             elif isinstance(fact, ModelCall):
-                yield msgspec.structs.replace(fact, said=_said(fact.said))
+                yield msgspec.structs.replace(fact, said=ag2.said(fact.said))
             else:
                 yield fact
-
-
-def _said(said: tuple[Message, ...] | None) -> tuple[Message, ...] | None:
-    """The answer with the names of its calls as they name agents: the classic package numbers them."""
-    if said is None or not any(m.calls for m in said):
-        return said
-    return tuple(
-        msgspec.structs.replace(
-            m, calls=tuple(msgspec.structs.replace(c, name=_NUMBERED.sub(r"\g<tool>", c.name)) for c in m.calls)
-        )
-        for m in said
-    )
 
 
 def _tool(fact: ToolCall, cut: bool) -> ToolCall:
@@ -81,10 +66,11 @@ def _tool(fact: ToolCall, cut: bool) -> ToolCall:
                 fact, target=target, mode="delegate", certain=True, arguments=arguments, result=result,
                 failed=fact.failed or refused,
             )  # fmt: skip
-    pattern = _NUMBERED_TO if _NUMBERED.match(fact.name) else _HANDOFF
-    handoff = pattern.match(result.value) if result is not None and isinstance(result.value, str) else None
+    handoff = _HANDOFF.match(result.value) if result is not None and isinstance(result.value, str) else None
     given = reading.mapping(result.value) if result is not None and handoff is None else {}
-    target = handoff.group("target") if handoff else ""
+    target = (
+        handoff.group("target") if handoff else ag2.handed_to(fact.name, result.value if result is not None else None)
+    )
     if not target and set(given) == {"target", "reason"}:
         target = str(given["target"])
     if target:

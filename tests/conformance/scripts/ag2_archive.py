@@ -1,6 +1,7 @@
 """AG2's classic package in an archive: a pattern with handoffs, a group chat whose manager asks a model who speaks next.
 
-    pip install "ag2[openai]>=0.14,<1.0"     -> ag2_archive.py pattern|chat OUT
+    pip install "ag2[openai]>=0.14,<1.0"                                     -> ag2_archive.py native pattern|chat OUT
+    pip install "ag2[openai]>=0.14,<1.0" openinference-instrumentation-ag2   -> ag2_archive.py openinference pattern|chat OUT
 
 pattern: Annahme uses the plain tool `transfer_to_regal`, hands over to Lesesaal 2 by a function of its own (`weiter_reichen`), which hands on to
 Magazin by the package's own numbered tool. chat: Annahme, Magazin, Annahme and Lesesaal_2 speak, as the manager's model picks them.
@@ -95,8 +96,9 @@ def pattern(config: Any, provider: Any) -> None:
     )
     store.handoffs.set_after_work(TerminateTarget())
     team = DefaultPattern(initial_agent=desk, agents=[desk, room, store])
-    instrument_llm_wrapper(tracer_provider=provider, capture_messages=True)
-    instrument_pattern(team, tracer_provider=provider)
+    if provider is not None:
+        instrument_llm_wrapper(tracer_provider=provider, capture_messages=True)
+        instrument_pattern(team, tracer_provider=provider)
     initiate_group_chat(pattern=team, messages="Akte B 17 bitte", max_rounds=12)
 
 
@@ -117,22 +119,27 @@ def chat(config: Any, provider: Any) -> None:
         groupchat=group, llm_config=config, is_termination_msg=lambda m: "TERMINATE" in (m.get("content") or "")
     )
     user = UserProxyAgent("leser", human_input_mode="NEVER", code_execution_config=False, llm_config=False)
-    instrument_llm_wrapper(tracer_provider=provider, capture_messages=True)
-    instrument_groupchat(group, tracer_provider=provider)
-    for agent in (*agents, manager, user):
-        instrument_agent(agent, tracer_provider=provider)
+    if provider is not None:
+        instrument_llm_wrapper(tracer_provider=provider, capture_messages=True)
+        instrument_groupchat(group, tracer_provider=provider)
+        for agent in (*agents, manager, user):
+            instrument_agent(agent, tracer_provider=provider)
     user.initiate_chat(manager, message="Ich suche Akte B 17.")
 
 
 def main() -> None:
-    scene, folder = sys.argv[1], Path(sys.argv[2])
+    kind, scene, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     provider = tracer_provider(folder, "archiv")
     from autogen import LLMConfig
 
+    if kind == "openinference":
+        from openinference.instrumentation.ag2 import AG2Instrumentor
+
+        AG2Instrumentor().instrument(tracer_provider=provider)
     server = ChatServer(ANSWERS[scene])
     config = LLMConfig({"api_type": "openai", "model": "scripted-1", "base_url": server.url, "api_key": "none"})
     with provider.get_tracer("archiv").start_as_current_span("ausleihe", attributes={"session.id": SESSION}):
-        {"pattern": pattern, "chat": chat}[scene](config, provider)
+        {"pattern": pattern, "chat": chat}[scene](config, provider if kind == "native" else None)
     provider.shutdown()
     write_expected(folder, expected(scene))
 
