@@ -28,7 +28,8 @@ from collector.emit.otlp_metrics import MetricsPush
 from collector.emit.outbox import FolderSink, OutboxSender, Policy
 from collector.emit.planner import LOGS, METRICS, TRACES, Outlets, SessionEmitter
 from collector.emit.snapshot import Snapshots
-from collector.engine import SPAN_BYTES, TRACE_BYTES, Durability, Engine, Housekeeping, Limits
+from collector.engine import Durability, Engine, Housekeeping, Limits
+from collector.engine.gate import SPAN_BYTES, TRACE_BYTES
 from collector.journal import Journal
 from collector.listen.errors import StartError
 from collector.otlp import values

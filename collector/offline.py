@@ -18,8 +18,8 @@ from typing import TextIO
 
 from collector.conventions import extract
 from collector.dumps import STDIN, ReadNote, open_dump
+from collector.engine.intake import Intake
 from collector.facts import Facts
-from collector.intake import Intake
 from collector.pipeline import Terms
 from collector.report import Report
 from collector.sessions.assembler import Rules

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,17 @@ class Bench:
         return sorted((report for report in found if report is not None), key=lambda report: report.name)
 
 
+def crashed(bench: Bench, folder: Path) -> Bench:
+    """What a crash at this moment leaves, to go on with."""
+    shutil.copytree(bench.folder, folder)
+    return Bench(folder, journal=True)
+
+
+def journaled(bench: Bench) -> bytes:
+    """All that the journal's files hold."""
+    return b"".join(path.read_bytes() for path in sorted((bench.folder / "journal").iterdir()))
+
+
 def run(test: Coroutine[Any, Any, None]) -> None:
     """Run a test's coroutine, bounded in time."""
     asyncio.run(asyncio.wait_for(test, 60))
@@ -99,4 +111,4 @@ def capture(name: str) -> list[bytes]:
     return (CAPTURES / name / "traces.otlp.jsonl").read_bytes().splitlines()
 
 
-__all__ = ["CONFORMANCE", "Bench", "HandClock", "capture", "case_session", "run"]
+__all__ = ["CONFORMANCE", "Bench", "HandClock", "capture", "case_session", "crashed", "journaled", "run"]

@@ -16,7 +16,7 @@ from opentelemetry.sdk.metrics.export import Gauge, Sum
 from collector import semconv
 from collector.emit.forward import Annotated, AsReceived, make_forwarder, metrics_entry
 from collector.emit.health import Health
-from collector.intake import Intake
+from collector.engine.intake import Intake
 from collector.otlp.encode import encode_logs
 from collector.otlp.model import Batch, LogRecord, Scope
 from collector.otlp.protobuf import decode_traces

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import sqlite3
-import threading
-import time
-from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from collector.build import make_rules
-from collector.config.options import Limits as OptionLimits
-from collector.config.options import Options
-from collector.engine import Accepted, Housekeeping, Limits, Overloaded, _Call
+from collector.engine import Accepted, Housekeeping
 from collector.pipeline import Terms
 from collector.sessions.assembler import Rules
 from collector.sessions.keys import SessionKey
 from collector.sessions.sightings import Scopes
 from collector.store import Deleted, archive
-from tests.collector.engines import Bench, capture, case_session, run
-from tests.collector.journal.faults import FaultyFiles
+from tests.collector.engines import CONFORMANCE, Bench, capture, case_session, crashed, journaled, run
 
-LEAF, STALE, ROOT = case_session(0)
+LEAF, _, ROOT = case_session(0)
 
 
 def test_a_session_closes_when_its_roots_have_ended_and_is_reported_once(tmp_path: Path) -> None:
@@ -49,7 +39,7 @@ def test_a_session_closes_when_its_roots_have_ended_and_is_reported_once(tmp_pat
 
 
 def test_case_11_gives_one_report_whether_in_one_burst_or_with_idle_times_between(tmp_path: Path) -> None:
-    lines = (Path(__file__).parents[1] / "conformance/cases/11-duplicates-and-two-versions/input.jsonl").read_bytes()
+    lines = (CONFORMANCE / "cases/11-duplicates-and-two-versions/input.jsonl").read_bytes()
 
     async def test(folder: Path, wait_s: float) -> tuple[bytes, int, int, int, int]:
         bench = Bench(folder)
@@ -165,59 +155,6 @@ def test_traces_without_an_agent_make_no_session(tmp_path: Path) -> None:
     run(test())
 
 
-def test_what_does_not_fit_is_refused_with_its_reason(tmp_path: Path) -> None:
-    other = case_session(1)[0]
-
-    async def refused(bench: Bench, body: bytes = LEAF) -> tuple[str, float, bool]:
-        with pytest.raises(Overloaded) as caught:
-            await bench.send(body)
-        return caught.value.reason, caught.value.retry_after_s, caught.value.permanent
-
-    async def test() -> None:
-        async with Bench(tmp_path / "1", limits=Limits(queue_requests=0, queue_size=1, disk_free=0)) as bench:
-            bench.engine._accepted_bytes += 1
-            assert await refused(bench) == ("queue", 1.0, False)
-            bench.engine._accepted_bytes -= 1
-        assert await refused(bench) == ("stopping", 5.0, False)
-        async with Bench(tmp_path / "2", limits=Limits(open_sessions=1)) as bench:
-            await bench.send(LEAF)
-            await bench.taken()
-            assert await refused(bench, other) == ("sessions", 10.0, False)
-            await bench.send(ROOT)
-            await bench.taken()
-            bench.clock.forward(16)
-            assert [report.spans for report in await bench.reports(1)] == [3], "what is open can end"
-            await bench.send(other)
-        async with Bench(tmp_path / "3", limits=Limits(memory=1000)) as bench:
-            await bench.send(LEAF)
-            await bench.taken()
-            assert await refused(bench) == ("memory", 5.0, False)
-        async with Bench(tmp_path / "4", limits=Limits(disk_free=1 << 62)) as bench:
-            assert await refused(bench) == ("disk", 10.0, False)
-            assert bench.engine.stats().refused == {"disk": 1}
-
-    run(test())
-
-
-def test_a_full_disk_refuses_retryably_and_keeps_what_was_accepted(tmp_path: Path) -> None:
-    async def test() -> None:
-        files = FaultyFiles()
-        bench = Bench(tmp_path, files=files, limits=Limits(disk_free=0))
-        async with bench:
-            await bench.send(ROOT)
-            files.room = 10
-            with pytest.raises(Overloaded, match="disk"):
-                await bench.send(LEAF)
-            files.room = None
-            await bench.send(LEAF)
-            await bench.taken()
-            bench.clock.forward(16)
-            (report,) = await bench.reports(1)
-            assert report.spans == 3
-
-    run(test())
-
-
 def test_deleting_a_session_leaves_nothing_and_its_key_begins_anew(tmp_path: Path) -> None:
     async def test() -> None:
         async with Bench(tmp_path) as bench:
@@ -242,17 +179,6 @@ def test_deleting_a_session_leaves_nothing_and_its_key_begins_anew(tmp_path: Pat
             assert (again.name, again.trace_json) == ("s-0~2", report.trace_json)
 
     run(test())
-
-
-def crashed(bench: Bench, folder: Path) -> Bench:
-    """What a crash at this moment leaves, to go on with."""
-    shutil.copytree(bench.folder, folder)
-    return Bench(folder, journal=True)
-
-
-def journaled(bench: Bench) -> bytes:
-    """All that the journal's files hold."""
-    return b"".join(path.read_bytes() for path in sorted((bench.folder / "journal").iterdir()))
 
 
 NEVER = Housekeeping(checkpoint_s=1000)  # what is taken is stored only where someone waits for it
@@ -311,21 +237,6 @@ def test_a_deletion_that_cannot_be_stored_is_told_and_happens_when_it_can(tmp_pa
                     await bench.engine.delete(report.session_id)
                 assert bench.store.report(report.session_id) is not None
             await bench.until(lambda: bench.store.report(report.session_id) is None)
-
-    run(test())
-
-
-def test_what_the_store_holds_leaves_the_journal_at_the_start(tmp_path: Path) -> None:
-    async def test() -> None:
-        async with Bench(tmp_path / "1") as bench:
-            bench.engine._commit.trim = lambda *_, **__: None  # type: ignore[union-attr, method-assign]
-            await bench.send(ROOT, LEAF)
-            await bench.taken()
-            bench.clock.forward(16)
-            reports = await bench.reports(1)
-            async with crashed(bench, tmp_path / "2") as again:
-                assert journaled(again) == b""
-                assert await again.reports(1) == reports
 
     run(test())
 
@@ -439,26 +350,6 @@ def test_an_endless_session_pins_no_segment_and_stays_small(tmp_path: Path, limi
     run(test())
 
 
-def test_a_memory_bound_that_was_reached_is_left_when_sessions_close(tmp_path: Path) -> None:
-    options = Options(limits=OptionLimits(memory=200_000))
-
-    async def test() -> None:
-        rules = make_rules(options)
-        async with Bench(tmp_path, rules=rules, limits=Limits(memory=options.limits.memory)) as bench:
-            number = 0
-            while (trouble := bench.engine.trouble()) is None:
-                await bench.send(case_session(number)[0])
-                await bench.taken()
-                number += 1
-            assert trouble.reason == "memory"
-            assert bench.engine.stats().open_sessions > 20
-            bench.clock.forward(301)
-            await bench.until(lambda: bench.engine.trouble() is None)
-            assert bench.engine.stats().open_sessions == 0
-
-    run(test())
-
-
 def test_other_rules_and_bounds_of_age_are_taken_while_it_runs(tmp_path: Path) -> None:
     async def test() -> None:
         async with Bench(tmp_path) as bench:
@@ -469,54 +360,6 @@ def test_other_rules_and_bounds_of_age_are_taken_while_it_runs(tmp_path: Path) -
             await bench.reports(1)
             bench.clock.forward(2)
             await bench.until(lambda: not bench.store.sessions().rows)
-
-    run(test())
-
-
-def test_damage_in_the_middle_of_the_journal_costs_its_own_records_and_is_counted(tmp_path: Path) -> None:
-    from collector.journal import Journal
-    from collector.report import Record
-
-    journal = Journal(tmp_path / "journal")
-    journal.open()
-    _, bad, _ = journal.append([Record("traces", "json", body, 1) for body in (LEAF, STALE, ROOT)])
-    journal.close()
-    (path,) = (tmp_path / "journal").iterdir()
-    data = bytearray(path.read_bytes())
-    data[bad.position.offset + 60] ^= 0xFF
-    path.write_bytes(data)
-
-    async def test() -> None:
-        async with Bench(tmp_path) as bench:
-            assert (bench.engine.stats().damages, bench.engine.stats().taken.stale) == (1, 0)
-            bench.clock.forward(16)
-            (report,) = await bench.reports(1)
-            assert report.spans == 3
-
-    run(test())
-
-
-def test_a_store_that_cannot_be_written_refuses_and_goes_on_where_it_stood(tmp_path: Path) -> None:
-    async def test() -> None:
-        async with Bench(tmp_path) as bench:
-            broken = [True]
-
-            def full(connection: object) -> None:
-                if broken:
-                    raise sqlite3.OperationalError("database or disk is full")
-
-            apply = archive.apply
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(archive, "apply", lambda *arguments: (full(arguments), apply(*arguments))[1])
-                await bench.send(ROOT, LEAF)
-                await bench.until(lambda: bench.engine.trouble() is not None)
-                with pytest.raises(Overloaded, match="disk: the store cannot be written"):
-                    await bench.send(LEAF)
-                broken.clear()
-                await bench.until(lambda: bench.engine.trouble() is None)
-                bench.clock.forward(16)
-                (report,) = await bench.reports(1)
-                assert report.spans == 3
 
     run(test())
 
@@ -534,55 +377,5 @@ def test_start_and_stop_are_safe_twice_without_each_other_and_bounded(tmp_path: 
         async with unstarted:
             pass
         assert await unstarted.engine.stop(1)
-
-    run(test())
-
-
-class Never(Executor):
-    """Takes all work and does none."""
-
-    def submit(self, *_: Any, **__: Any) -> Future[Any]:
-        self.work: Future[Any] = Future()
-        return self.work
-
-
-def test_a_report_that_is_not_made_before_the_stop_is_made_once_at_the_next_start(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def test() -> None:
-        hanging = Bench(tmp_path, pool=(pool := Never()))
-        async with hanging as bench:
-            await bench.send(ROOT, LEAF)
-            await bench.taken()
-            bench.clock.forward(16)
-            await bench.until(lambda: hasattr(pool, "work"))
-            started = time.monotonic()
-            assert await bench.engine.stop(0.5) is False
-            assert time.monotonic() - started < 2
-            pool.work.set_exception(RuntimeError("the store is not running"))
-        assert caplog.messages == [
-            "stop: the deadline passed with 1 reports to be made and 0 requests to be decoded; the next start goes on there"
-        ]
-        for _ in range(2):
-            async with Bench(tmp_path) as bench:
-                (report,) = await bench.reports(1)
-                assert (report.revision, report.spans, report.close_reason) == (1, 3, "roots_ended")
-
-    run(test())
-
-
-def test_a_stop_that_cannot_finish_in_time_says_so_and_loses_nothing(tmp_path: Path) -> None:
-    async def test() -> None:
-        bench = Bench(tmp_path)
-        async with bench:
-            release = threading.Event()
-            bench.engine._inbox.put(_Call(lambda: release.wait(10) and None))
-            await bench.send(LEAF)
-            started = time.monotonic()
-            assert await bench.engine.stop(0.3) is False
-            assert time.monotonic() - started < 3
-            release.set()
-        async with bench:
-            await bench.until(lambda: bench.engine.stats().open_sessions == 1)
 
     run(test())

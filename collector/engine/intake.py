@@ -22,15 +22,13 @@ import msgspec
 
 from collector import pipeline, semconv
 from collector.conventions import extract
-from collector.emit.parts import to_protobuf, without_own
+from collector.engine.requests import decode, foreign, foreign_body
 from collector.facts import Facts
-from collector.otlp import json as otlp_json
-from collector.otlp import protobuf as otlp_protobuf
 from collector.otlp import values as otlp_values
 from collector.otlp.errors import MalformedError
 from collector.otlp.model import Batch
 from collector.pipeline import Terms
-from collector.report import Emitter, Encoding, Forwarder, NoEmitter, OutboxEntry, Position, Record, Report, Signal
+from collector.report import Emitter, Forwarder, NoEmitter, OutboxEntry, Position, Record, Report
 from collector.sessions.assembler import Assembler, Closed, Discarded, Rules
 from collector.sessions.sightings import bare, scoped, sightings
 from collector.sessions.spans import Sight
@@ -359,17 +357,12 @@ class Intake:
             self._outbox += self._forwarder.on_record(record, batch, visited, replay=replay)
 
     def _foreign(self, record: Record, batch: Batch) -> tuple[Record, Batch]:
-        """A request without what we made ourselves and got back: a loop in a pipeline must feed nothing, forwarding neither."""
-        spans = tuple(span for span in batch.spans if not semconv.is_own(span.scope.name))
-        logs = tuple(event for event in batch.logs if not semconv.is_own(event.scope.name))
-        own = len(batch.spans) - len(spans) + len(batch.logs) - len(logs)
-        if not own:
-            return record, batch
-        self._count(semconv.H_SPANS_OWN, own)
-        if self._forwarder is not None:
-            body = without_own(to_protobuf(record.body, record.encoding, record.signal), record.signal)
-            record = msgspec.structs.replace(record, body=body, encoding="protobuf")
-        return record, msgspec.structs.replace(batch, spans=spans, logs=logs)
+        batch, own = foreign(batch)
+        if own:
+            self._count(semconv.H_SPANS_OWN, own)
+            if self._forwarder is not None:
+                record = foreign_body(record)
+        return record, batch
 
     def _read(self, record: Record) -> Batch:
         try:
@@ -378,19 +371,6 @@ class Intake:
             self.taken.unreadable += 1
             log.error("an accepted request cannot be read (%s %s): %s", record.encoding, record.signal, error)
             return Batch()
-
-
-def decode(record: Record, limits: otlp_values.Limits = otlp_values.DEFAULT_LIMITS) -> Batch:
-    """Read an accepted request, of each attribute what `limits` keep. Raises MalformedError."""
-    return _DECODERS[record.signal, record.encoding](record.body, limits)
-
-
-_DECODERS: dict[tuple[Signal, Encoding], Callable[[bytes, otlp_values.Limits], Batch]] = {
-    ("traces", "protobuf"): otlp_protobuf.decode_traces,
-    ("traces", "json"): otlp_json.decode_traces,
-    ("logs", "protobuf"): otlp_protobuf.decode_logs,
-    ("logs", "json"): otlp_json.decode_logs,
-}
 
 
 class _Visited:
