@@ -87,5 +87,5 @@ CONVENTION = Convention(
     ),
     facts=_facts,
     scopes=("logfire.openai_agents",),
-    carriers=Carriers(without_call=("output",)),
+    carriers=Carriers(without_call=("output", "told")),
 )

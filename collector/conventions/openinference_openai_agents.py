@@ -55,5 +55,5 @@ CONVENTION = Convention(
     content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
     facts=_facts,
     scopes=("openinference.instrumentation.openai_agents",),
-    carriers=Carriers(without_call=("output",)),
+    carriers=Carriers(without_call=("output", "told")),
 )

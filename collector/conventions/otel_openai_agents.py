@@ -58,7 +58,7 @@ def _opened(message: Message) -> Message:
     return reading.message(inner) if isinstance(inner, dict) else message
 
 
-CARRIERS = Carriers(without_call=("output",))
+CARRIERS = Carriers(without_call=("output", "told"))
 
 CONVENTION = Convention(
     name="otel.openai-agents",

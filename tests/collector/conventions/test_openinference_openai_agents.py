@@ -117,3 +117,14 @@ def test_content_hidden_by_the_instrumentation_is_unrecorded() -> None:
     agent(t, "Labor", 22, None, root)
 
     assert relays(recovered(t)) == ["Aufnahme -> Labor transfer explicit 11 unrecorded"]
+
+
+def test_where_a_streamed_answer_is_not_recorded_the_next_run_s_input_tells_what_the_program_passed() -> None:
+    t = Trace(SCOPE)
+    root = of_kind(t, "AGENT", "WF", 0, 90, None)
+    first, second = agent(t, "Plan", 1, 20, root), agent(t, "Check", 22, 40, root)
+    heard = "llm.input_messages.0.message"
+    of_kind(t, "LLM", "generation", 2, 19, first, **{f"{heard}.role": "user", f"{heard}.content": "a book"})
+    of_kind(t, "LLM", "generation", 23, 39, second, **{f"{heard}.role": "user", f"{heard}.content": "Three chapters."})
+
+    assert relays(recovered(t)) == ['Plan -> Check transfer inferred 2 {"message": "Three chapters."}']
