@@ -24,7 +24,7 @@ from benchmarks.serving import Server, send_grpc, send_http
 from collector.memory import keep_freed_memory
 from collector.otlp import encode, protobuf
 
-LOADS = {"plain": lambda: plain(48), "captured": lambda: batched(6)}
+LOADS: dict[str, Callable[[], list[bytes]]] = {"plain": lambda: plain(48), "captured": lambda: batched(6)}
 _ROOM = 24 << 20  # bytes that may wait for the intake before it is let go
 
 

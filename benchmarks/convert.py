@@ -58,15 +58,15 @@ def main() -> int:
                 cpu, memory = convert(path, folder / f"out-{path.name}-{number}")
                 rounds.append((cpu, parse / cpu, memory))
                 say(f"{form}, round {number + 1} of {options.rounds}: {spans / cpu:,.0f} spans/s")
-            cpu, kept, memory = (median([found[column] for found in rounds]) for column in range(3))
+            took, kept, peak = (median([found[column] for found in rounds]) for column in range(3))
             size = path.stat().st_size / 1e6
             rows.append(
                 [
                     f"{form}, {spans:,} spans, {size:,.0f} MB",
-                    f"{size / cpu:,.1f}",
-                    f"{spans / cpu:,.0f}",
+                    f"{size / took:,.1f}",
+                    f"{spans / took:,.0f}",
                     f"{kept:.3f}",
-                    f"{memory / 1024:,.0f}",
+                    f"{peak / 1024:,.0f}",
                 ]
             )
     header = ["input", "MB per CPU-second", "spans per CPU-second", "of parse only", "peak memory, MB"]

@@ -79,7 +79,7 @@ def fill(store: Store, sessions: int) -> None:
         SessionRecord(r.session_id, r.key, 1, "closed", r.opened_ns, r.closed_ns, r.closed_ns, 1, agent=True)
         for r in reports
     )
-    changes = Changes((), (), (), (), records, (), (), ())
+    changes = Changes((), (), (), (), (), sessions=records, traces=(), refs=(), chunks=())
     store.checkpoint(Checkpoint(changes, reports=reports), NoEmitter()).result()
 
     def copy(connection: Any) -> None:

@@ -72,7 +72,8 @@ def fill(store: Store, sessions: int) -> None:
         for r in made
     )
     store.checkpoint(
-        Checkpoint(Changes((), (), (), (), records, (), (), ()), reports=tuple(made)), NoEmitter()
+        Checkpoint(Changes((), (), (), (), (), sessions=records, traces=(), refs=(), chunks=()), reports=tuple(made)),
+        NoEmitter(),
     ).result()
 
     def copy(connection: Any) -> None:

@@ -31,7 +31,7 @@ from collector.memory import keep_freed_memory
 from collector.otlp import protobuf
 from collector.report import Record
 
-LOADS = {"plain": lambda: plain(48), "captured": lambda: batched(6)}
+LOADS: dict[str, Callable[[], list[bytes]]] = {"plain": lambda: plain(48), "captured": lambda: batched(6)}
 _MESSAGE = 64 << 20
 
 

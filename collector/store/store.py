@@ -14,7 +14,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -167,7 +167,7 @@ class Store:
         with self._database.read() as connection:
             return reports.last_sequence(connection)
 
-    async def watch(self, after: int | None = None) -> AsyncIterator[Committed]:
+    async def watch(self, after: int | None = None) -> AsyncGenerator[Committed, None]:
         """Yield reports as they are committed: from one on (a client that comes back), or from now on; until `end_watches`."""
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()

@@ -198,6 +198,6 @@ def test_hadolint_finds_nothing(file: Path) -> None:
 
 def test_yamllint_finds_nothing() -> None:
     folders = [EXAMPLES / name for name in ("compose", "grafana", "jaeger", "prometheus")]
-    command = [sys.executable, "-m", "yamllint", "--strict", "-c", ROOT / ".yamllint", *folders]
+    command = [sys.executable, "-m", "yamllint", "--strict", "-c", str(ROOT / ".yamllint"), *map(str, folders)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "")

@@ -77,7 +77,7 @@ def jaeger(
     def run() -> Iterator[tuple[str, str]]:
         folder = tmp_path_factory.mktemp("jaeger")
         otlp, api, grpc, health = free_ports(4)
-        command = [jaeger_program, f"--config={ROOT / 'examples' / 'jaeger' / 'jaeger.yaml'}"]
+        command = [str(jaeger_program), f"--config={ROOT / 'examples' / 'jaeger' / 'jaeger.yaml'}"]
         for name, port in (
             ("receivers.otlp.protocols.grpc", otlp),
             ("extensions.jaeger_query.http", api),

@@ -27,7 +27,7 @@ COMPOSE = ROOT / "examples" / "compose"
 
 
 def test_composes_own_reader_takes_the_file(compose_program: Path) -> None:
-    command = [compose_program, "-format", "json", "compose.yaml"]
+    command = [str(compose_program), "-format", "json", "compose.yaml"]
     ran = subprocess.run(command, cwd=COMPOSE, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     services = json.loads(ran.stdout)["services"]
@@ -40,13 +40,13 @@ def test_composes_own_reader_takes_the_file(compose_program: Path) -> None:
 
 
 def test_the_collector_takes_its_file(otelcol_program: Path) -> None:
-    command = [otelcol_program, "validate", "--config", COMPOSE / "otelcol.yaml"]
+    command: list[str | Path] = [otelcol_program, "validate", "--config", COMPOSE / "otelcol.yaml"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
 def test_jaeger_takes_its_file_and_starts(jaeger_program: Path, jaeger: Any) -> None:
-    command = [jaeger_program, "validate", "--config", ROOT / "examples" / "jaeger" / "jaeger.yaml"]
+    command: list[str | Path] = [jaeger_program, "validate", "--config", ROOT / "examples" / "jaeger" / "jaeger.yaml"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     with jaeger() as (_, api):
@@ -94,7 +94,7 @@ def test_what_the_image_copies_installs_and_runs(tmp_path: Path) -> None:
     (purelib / "of-the-tests.pth").write_text(
         next(path for path in sys.path if path.endswith("site-packages")) + "\n", encoding="utf-8"
     )
-    install = [
+    install: list[str | Path] = [
         sys.executable,
         "-m",
         "pip",
@@ -110,7 +110,7 @@ def test_what_the_image_copies_installs_and_runs(tmp_path: Path) -> None:
     asked = "import collector, sys; print(collector.__file__)"
     ran = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert Path(ran.stdout.strip()).is_relative_to(purelib)
-    command = [
+    command: list[str | Path] = [
         tmp_path / "venv" / "bin" / "orbitrelay-collector",
         "check",
         ROOT / "collector" / "demo" / "contracts.yaml",

@@ -170,9 +170,18 @@ def test_a_specialist_that_fails_and_one_that_hangs_are_repeated_delegations_and
     reviews: dict[str, Review],
 ) -> None:
     review = reviews["troubled"]
-    asked = ("supervisor", "risk_modeler", "delegate", "completed", 1.0, [], [], [])
-    failed = ("risk_modeler", "supervisor", "return", "completed", 0.58, ["findings", "evidence"], [], ["error"])
-    dropped = ("supervisor", "compliance_checker", "delegate", "dropped", None, [], [], [])
+    asked: tuple[Any, ...] = ("supervisor", "risk_modeler", "delegate", "completed", 1.0, [], [], [])
+    failed: tuple[Any, ...] = (
+        "risk_modeler",
+        "supervisor",
+        "return",
+        "completed",
+        0.58,
+        ["findings", "evidence"],
+        [],
+        ["error"],
+    )
+    dropped: tuple[Any, ...] = ("supervisor", "compliance_checker", "delegate", "dropped", None, [], [], [])
     assert review.verdicts() == [
         asked,
         failed,

@@ -114,7 +114,7 @@ class Graph:
         destination: str = "",
     ) -> Span:
         """A tool's run; `destination`: marked as one that hands over."""
-        marked = {"__handoff_destination": destination} if destination else {}
+        marked: dict[str, Any] = {"__handoff_destination": destination} if destination else {}
         return self.inside("tool", name, start, end, parent, inputs, outputs, langgraph_node="tools", **marked)
 
 

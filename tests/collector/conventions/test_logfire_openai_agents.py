@@ -27,8 +27,12 @@ def handoff(t: Trace, source: str, target: str, at: float, parent: Span, status:
 
 
 def model(t: Trace, at: float, parent: Span, *events: dict[str, Any], **more: Any) -> Span:
-    named = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2}
-    given = {"events": json.dumps(events)} if events else {}
+    named: dict[str, Any] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.usage.input_tokens": 7,
+        "gen_ai.usage.output_tokens": 2,
+    }
+    given: dict[str, Any] = {"events": json.dumps(events)} if events else {}
     return templated(t, "Chat Completions with {gen_ai.request.model!r}", at, at + 2, parent, **named, **given, **more)
 
 
@@ -114,7 +118,10 @@ def test_chat_completions_stand_in_input_and_output() -> None:
     root = templated(t, "OpenAI Agents trace: {name}", 0, 99, None, name="Reise")
     a = agent(t, "Büro", 1, 20, root)
     asked = {"role": "assistant", "content": "bitte", "tool_calls": [call("weiter", {"hotel": 0})]}
-    named = {"input": json.dumps([{"role": "user", "content": "Bitte buchen"}]), "output": json.dumps([asked])}
+    named: dict[str, Any] = {
+        "input": json.dumps([{"role": "user", "content": "Bitte buchen"}]),
+        "output": json.dumps([asked]),
+    }
     templated(t, "Chat completion with {gen_ai.request.model!r}", 2, 4, a, **named)
     handoff(t, "Büro", "Hotel-Agent 2", 10, a)
     agent(t, "Hotel-Agent 2", 22, 60, root)

@@ -63,8 +63,8 @@ def test_another_session_of_the_same_name_gets_a_name_of_its_own(tmp_path: Path)
         return stem if owners[stem] == session_id else f"{stem}-{session_id[:8]}"
 
     folder = Folder(tmp_path, claim)
-    assert folder.write("first/chat-1.dossier.md", b"1").name == "chat-1.dossier.md"
-    assert folder.write("second/chat-1.dossier.md", b"2").name == "chat-1-second.dossier.md"
+    assert folder.write("first/chat-1.dossier.md", b"1") == tmp_path / "chat-1.dossier.md"
+    assert folder.write("second/chat-1.dossier.md", b"2") == tmp_path / "chat-1-second.dossier.md"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from collector.otlp.encode import encode_logs
 from collector.otlp.model import Batch, LogRecord, Scope
 from collector.otlp.protobuf import decode_traces
 from collector.pipeline import Terms
-from collector.report import OutboxEntry, Position, Record
+from collector.report import OutboxEntry, Position, Record, Signal
 from collector.sessions.assembler import Rules
 from collector.store import Store
 from tests.collector.emit.samples import START, TRACE_1, TRACE_2, report, row
@@ -314,8 +314,12 @@ def test_our_own_spans_and_events_sent_back_feed_nothing(annotated: Annotated) -
         store = Store(None)
         store.start()
         intake = Intake(store, Rules(), Terms(), forwarder=forwarder, count=lambda name, by: counted.update({name: by}))
-        bodies = [("traces", own.SerializeToString()), ("logs", encode_logs(Batch(logs=(event,))))]
-        for at, (signal, body) in enumerate([*bodies, ("traces", mixed.SerializeToString())]):
+        bodies: list[tuple[Signal, bytes]] = [
+            ("traces", own.SerializeToString()),
+            ("logs", encode_logs(Batch(logs=(event,)))),
+        ]
+        bodies.append(("traces", mixed.SerializeToString()))
+        for at, (signal, body) in enumerate(bodies):
             intake.take(Record(signal, "protobuf", body, START, position=Position(1, at), end=Position(1, at + 1)))
         assert [names for _, names in names(intake._outbox)] == [["theirs"]]
         assert intake.taken.spans == 1

@@ -341,8 +341,8 @@ def test_an_endless_session_pins_no_segment_and_stays_small(tmp_path: Path, limi
             (report,) = await bench.reports(1)
             reason = "span_limit" if "session_spans" in limit else "size_limit"
             assert (report.spans, report.partial) == (400, ("unresolved_parents", reason))
-            kept, _ = bench.store.archive.facts([f"{1:032x}"], 1 << 60)
-            held = {"session_spans": len(kept), "session_size": sum(map(len, kept))}
+            facts, _ = bench.store.archive.facts([f"{1:032x}"], 1 << 60)
+            held = {"session_spans": len(facts), "session_size": sum(map(len, facts))}
             assert all(1.9 * bound < held[name] <= 2 * bound for name, bound in limit.items()), "all are agents' spans"
         kept = sum(path.stat().st_size for path in (tmp_path / "journal").iterdir())
         assert kept == 0

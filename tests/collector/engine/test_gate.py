@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,13 +97,15 @@ def test_a_store_that_cannot_be_written_refuses_and_goes_on_where_it_stood(tmp_p
         async with Bench(tmp_path) as bench:
             broken = [True]
 
-            def full(connection: object) -> None:
+            apply = archive.apply
+
+            def full(*arguments: Any) -> int:
                 if broken:
                     raise sqlite3.OperationalError("database or disk is full")
+                return apply(*arguments)
 
-            apply = archive.apply
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(archive, "apply", lambda *arguments: (full(arguments), apply(*arguments))[1])
+                patch.setattr(archive, "apply", full)
                 await bench.send(ROOT, LEAF)
                 await bench.until(lambda: bench.engine.trouble() is not None)
                 with pytest.raises(Overloaded, match="disk: the store cannot be written"):

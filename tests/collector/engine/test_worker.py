@@ -53,7 +53,11 @@ def test_a_stop_that_cannot_finish_in_time_says_so_and_loses_nothing(tmp_path: P
         bench = Bench(tmp_path)
         async with bench:
             release = threading.Event()
-            bench.engine._worker.call(lambda: release.wait(10) and None)
+
+            def hold() -> None:
+                release.wait(10)
+
+            bench.engine._worker.call(hold)
             await bench.send(LEAF)
             started = time.monotonic()
             assert await bench.engine.stop(0.3) is False

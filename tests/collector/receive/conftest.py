@@ -17,6 +17,7 @@ from collector.listen.rpc import RpcServer
 from collector.listen.sockets import bind
 from collector.listen.tls import Certificates
 from collector.listen.tokens import Tokens
+from collector.otlp.response import Signal
 from collector.receive.admit import Admission
 from collector.receive.grpc_server import SERVICES, handlers
 from collector.receive.http_server import OtlpApplication
@@ -64,7 +65,7 @@ class Receiver:
     def refused(self, _transport: str, signal: str, reason: str) -> None:
         self.counts[f"{signal} {reason}"] = self.counts.get(f"{signal} {reason}", 0) + 1
 
-    async def export(self, body: bytes, signal: str = "traces", **call: Any) -> bytes:
+    async def export(self, body: bytes, signal: Signal = "traces", **call: Any) -> bytes:
         """One gRPC call."""
         return bytes(await self.channel.unary_unary(METHODS[signal])(body, timeout=10, **call))
 

@@ -71,9 +71,10 @@ class Process:
 
     def said(self, message: str, seconds: float = 60.0) -> dict[str, Any]:
         """The first log record with this message, waited for."""
-        return self.until(
+        found: dict[str, Any] = self.until(
             lambda: next((r for r in self.log if r["message"] == message), None), seconds, f"{message!r} was not said"
         )
+        return found
 
     def until(self, done: Callable[[], Any], seconds: float = 60.0, what: str = "did not happen") -> Any:
         """The first true value of `done`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -197,15 +198,15 @@ def test_many_short_sessions_leave_memory_when_they_are_stored() -> None:
 
 
 def test_one_weak_key_over_many_sessions_joins_none_of_them_and_costs_no_more_each(monkeypatch: Any) -> None:
-    from collector.sessions import membership
+    from collector.sessions import grouping, membership
 
     sizes: list[int] = []
-    whole = membership.components
-    monkeypatch.setattr(
-        membership,
-        "components",
-        lambda members, known: (sizes.append(len(list(members))), whole(list(members), known))[1],
-    )
+
+    def components(members: Iterable[Any], ambiguous: Any) -> Any:
+        sizes.append(len(list(members)))
+        return grouping.components(list(members), ambiguous)
+
+    monkeypatch.setattr(membership, "components", components)
     world = World()
     for number in range(500):
         world.take(span(f"{number:032x}", 1, session=f"s{number}", thread="1"))

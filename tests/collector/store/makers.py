@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from collector.report import Emission, HandoffRow, MetricDelta, OutboxEntry, PreviousState, Report
 from collector.sessions.assembler import Changes
@@ -14,46 +14,42 @@ SECOND = 1_000_000_000
 
 
 def handoff(number: int = 1, **values: Any) -> HandoffRow:
-    return HandoffRow(
-        **{
-            "handoff_id": f"h-{number}",
-            "source_agent": "pln",
-            "source_role": "planner",
-            "target_agent": "rsr",
-            "target_role": "researcher",
-            "score": 0.7,
-            "grade": "C",
-        }
-        | values
-    )
+    given: dict[str, Any] = {
+        "handoff_id": f"h-{number}",
+        "source_agent": "pln",
+        "source_role": "planner",
+        "target_agent": "rsr",
+        "target_role": "researcher",
+        "score": 0.7,
+        "grade": "C",
+    } | values
+    return HandoffRow(**given)
 
 
 def report(number: int = 1, revision: int = 1, **values: Any) -> Report:
     key = SessionKey("session", f"s-{number}")
-    return Report(
-        **{
-            "session_id": key.id(),
-            "key": key,
-            "generation": 1,
-            "revision": revision,
-            "close_reason": "idle",
-            "opened_ns": number * SECOND,
-            "closed_ns": (number + 1) * SECOND,
-            "trace_json": b'{"trace_id": "s"}\n' * 30,
-            "report_json": b"{}\n",
-            "service": "shop",
-            "mean_score": 0.7,
-            "grade": "C",
-            "scored": 1,
-            "weakest_handoff": "h-1",
-            "roles": ("planner", "researcher"),
-            "handoffs": (handoff(),),
-        }
-        | values
-    )
+    given: dict[str, Any] = {
+        "session_id": key.id(),
+        "key": key,
+        "generation": 1,
+        "revision": revision,
+        "close_reason": "idle",
+        "opened_ns": number * SECOND,
+        "closed_ns": (number + 1) * SECOND,
+        "trace_json": b'{"trace_id": "s"}\n' * 30,
+        "report_json": b"{}\n",
+        "service": "shop",
+        "mean_score": 0.7,
+        "grade": "C",
+        "scored": 1,
+        "weakest_handoff": "h-1",
+        "roles": ("planner", "researcher"),
+        "handoffs": (handoff(),),
+    } | values
+    return Report(**given)
 
 
-def changes(*reports: Report, state: str = "closed", **values: Any) -> Changes:
+def changes(*reports: Report, state: Literal["open", "closed"] = "closed", **values: Any) -> Changes:
     records = tuple(
         SessionRecord(
             r.session_id,
@@ -65,7 +61,7 @@ def changes(*reports: Report, state: str = "closed", **values: Any) -> Changes:
             r.closed_ns,
             r.revision,
             agent=True,
-            due=True,  # type: ignore[arg-type]
+            due=True,
         )
         for r in reports
     )

@@ -53,11 +53,11 @@ def test_no_statement_walks_through_a_table() -> None:
         put(store, report(3), expired=(two.session_id,))
         for order in ("recent", "weakest"):
             for chosen in (
-                SessionFilter(order=order),  # type: ignore[arg-type]
-                SessionFilter(order=order, service="shop"),  # type: ignore[arg-type]
-                SessionFilter(order=order, grade="C"),  # type: ignore[arg-type]
-                SessionFilter(order=order, reason="idle"),  # type: ignore[arg-type]
-                SessionFilter(order=order, role="planner", text="s", since_ns=0, until_ns=10**18, partial=False),  # type: ignore[arg-type]
+                SessionFilter(order=order),
+                SessionFilter(order=order, service="shop"),
+                SessionFilter(order=order, grade="C"),
+                SessionFilter(order=order, reason="idle"),
+                SessionFilter(order=order, role="planner", text="s", since_ns=0, until_ns=10**18, partial=False),
             ):
                 page = store.sessions(chosen, page_size=1)
                 store.sessions(chosen, page.next_token, 1)

@@ -56,7 +56,7 @@ def test_pairs_fields_and_contracts_are_summed_over_sessions(store: Store) -> No
             PairTotals("planner", "planner", 1, 0, None, 0, 0, 0, 1, 0),
         ),
         pairs_in_all=3,
-        whole=PairTotals("", "", 8, 3, pytest.approx(0.7), 1, 1, 1, 1, 1),
+        whole=PairTotals("", "", 8, 3, pytest.approx(0.7), 1, 1, 1, 1, 1),  # type: ignore[arg-type]
         fields=(FieldTotals("researcher", "goal", 3, 2, 0, 0), FieldTotals("researcher", "plan", 3, 0, 1, 1)),
         contracts=(
             RoleContractUse("planner", True, "", 1),
