@@ -142,7 +142,9 @@ class Edges:
                 )
                 request = next(asked, None)
                 if request is not None:
-                    self._add(Edge(parent, visit, request.mode or "transfer", request.evidence, request))
+                    went_on = any(m.start >= visit.end for m in parent.models)  # it waited for the answer
+                    by_call: Mode = request.mode or ("delegate" if went_on else "transfer")
+                    self._add(Edge(parent, visit, by_call, request.evidence, request))
                     continue
             if found is not None and found.failed and found.stated:
                 self.incoming[id(visit)] = []  # the producer's own word: asked for, and not taken up

@@ -428,3 +428,17 @@ def test_what_the_user_said_before_others_spoke_is_history_and_was_not_passed() 
     t.span("chat m", 23, 39, lab, attributes=named)
 
     assert relays(recovered(t)) == ["desk -> lab transfer inferred 2 unrecorded"]
+
+
+def test_a_call_without_a_span_of_its_own_is_a_delegation_where_the_caller_goes_on_after_who_ran_inside() -> None:
+    def lost_tool(goes_on: bool) -> list[str]:
+        t = Trace()
+        boss = t.agent("boss", 0, 90)
+        t.chat(1, 5, boss, "go on", None, [("delegate_to_aide", {"goal": "g"})])
+        t.chat(12, 40, t.agent("aide", 10, 50, boss), "g", "It is done.")
+        if goes_on:
+            t.chat(60, 80, boss, "It is done.", "Thank you.")
+        return [r.split(" {")[0] for r in relays(recovered(t))]
+
+    assert lost_tool(goes_on=True) == ["boss -> aide delegate explicit 9", "aide -> boss return explicit None"]
+    assert lost_tool(goes_on=False) == ["boss -> aide transfer explicit 5"]
