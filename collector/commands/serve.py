@@ -36,6 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
     except ConfigError as error:
         print(f"orbitrelay-collector: {error}", file=sys.stderr)
         return 2
-    from collector.service import serve  # noqa: PLC0415  # the whole service, after the configuration is known to be good
+    from collector.service.process import serve  # noqa: PLC0415  # the whole service, after the configuration is known to be good
 
     return serve(loaded, read, arguments.config)

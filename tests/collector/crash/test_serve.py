@@ -330,7 +330,9 @@ def compare(context: ForkServerContext, folder: Path, kills: int, sessions: int,
 def context() -> ForkServerContext:
     """A server that has imported what `serve` needs, so that a start costs little more than starting."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["tests.collector.crash.test_serve", "collector.service", "collector.recovery"])
+    server.set_forkserver_preload(
+        ["tests.collector.crash.test_serve", "collector.service.process", "collector.recovery"]
+    )
     return server
 
 

@@ -113,7 +113,7 @@ Refused = Callable[[dict[str, str]], str]
 @pytest.fixture
 def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Refused]:
     """`refused(options)`: `serve`, in this process, and the one line that it says before it ends with code 2."""
-    monkeypatch.setattr("collector.service.configure", lambda *_: None)
+    monkeypatch.setattr("collector.service.process.configure", lambda *_: None)
 
     def serve(options: dict[str, str]) -> str:
         arguments = ["serve"]
