@@ -4,14 +4,13 @@ Separate from the gRPC service because only the wrapping is HTTP's; both are thi
 
 Rules:
 - field names, query parameters and values are those of proto/orbitrelay/v1, in snake_case;
-- a trace document and a dossier are given as they are, not inside a message;
-- a query parameter that does not exist is a fault, not ignored: a misspelt filter must not look like an unfiltered list.
+- a trace document and a dossier are given as they are, not inside a message.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -21,14 +20,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from collector.config import suggestion
+from collector.admin.openapi import text
+from collector.admin.parameters import LIST, ORDERS, moment, one_of, parameters, whole
 from collector.pb.orbitrelay.v1 import query_pb2 as pb
-from collector.query.reader import Fault, QueryError, Reader
-
-ORDERS = {"recent": pb.SESSION_ORDER_RECENT, "weakest": pb.SESSION_ORDER_WEAKEST}
-LIST_PARAMETERS = (
-    "page_size", "page_token", "order", "service", "role", "grade", "close_reason", "since", "until", "text", "partial",
-)  # fmt: skip
+from collector.query.reader import Reader
 
 
 class Api:
@@ -51,19 +46,19 @@ class Api:
         ]
 
     async def _list(self, request: Request) -> Response:
-        given = _parameters(request, LIST_PARAMETERS)
+        given = parameters(request, LIST)
         query = pb.ListSessionsRequest(
-            page_size=_whole("page_size", given.get("page_size", "0")),
+            page_size=whole("page_size", given.get("page_size", "0")),
             page_token=given.get("page_token", ""),
-            order=_one_of("order", given.get("order", "recent"), ORDERS),
+            order=one_of("order", given.get("order", "recent"), ORDERS),
         )
         for name in ("service", "role", "grade", "close_reason", "text"):
             setattr(query.filter, name, given.get(name, ""))
         for name in ("since", "until"):
             if name in given:
-                _moment(name, given[name], getattr(query.filter, name))
+                moment(name, given[name], getattr(query.filter, name))
         if "partial" in given:
-            query.filter.partial = _one_of("partial", given["partial"], {"true": True, "false": False})
+            query.filter.partial = one_of("partial", given["partial"], {"true": True, "false": False})
         return message_response(await self._reader.list_sessions(query))
 
     async def _report(self, request: Request) -> Response:
@@ -79,21 +74,19 @@ class Api:
         return Response((await self._reader.get_dossier(query)).markdown, media_type="text/markdown")
 
     async def _delete(self, request: Request) -> Response:
-        _parameters(request, ())
+        parameters(request, ())
         await self._reader.delete_session(pb.DeleteSessionRequest(session_id=_id(request)))
         return Response(status_code=204)
 
     async def _openapi(self, _request: Request) -> Response:
-        from collector.admin.openapi import text  # noqa: PLC0415  # it reads this module's tables
-
         return Response(text(), media_type="application/json")
 
     async def _watch(self, request: Request) -> Response:
-        given = _parameters(request, ("after",))
+        given = parameters(request, ("after",))
         after = request.headers.get("last-event-id") or given.get("after")
         query = pb.WatchReportsRequest()
         if after is not None:
-            query.after = _whole("after", after)
+            query.after = whole("after", after)
 
         async def events() -> AsyncIterator[ServerSentEvent]:
             async for response in self._reader.watch_reports(query):
@@ -128,38 +121,9 @@ def _ordered(value: Any, kind: Any) -> Any:
     return {field.name: _ordered(value[field.name], field.message_type) for field in kind.fields if field.name in value}
 
 
-def _parameters(request: Request, known: Iterable[str]) -> dict[str, str]:
-    names = dict.fromkeys(known)
-    for name in request.query_params:
-        if name not in names:
-            raise QueryError(Fault.INVALID, f"unknown parameter '{name[:80]}'{suggestion(name, names)}")
-    return dict(request.query_params)
-
-
 def _id(request: Request) -> str:
     return str(request.path_params["session_id"])
 
 
 def _revision(request: Request) -> int:
-    return _whole("revision", _parameters(request, ("revision",)).get("revision", "0"))
-
-
-def _whole(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise QueryError(Fault.INVALID, f"expected {name} as a whole number, found {text[:80]!r}")
-    return int(text)
-
-
-def _one_of(name: str, text: str, values: dict[str, Any]) -> Any:
-    if text not in values:
-        raise QueryError(Fault.INVALID, f"expected {name} one of {', '.join(values)}, found {text[:80]!r}")
-    return values[text]
-
-
-def _moment(name: str, text: str, target: Any) -> None:
-    try:
-        target.FromJsonString(text)
-    except ValueError as error:
-        raise QueryError(
-            Fault.INVALID, f"expected {name} as an RFC 3339 time such as '2026-11-30T12:00:00Z', found {text[:80]!r}"
-        ) from error
+    return whole("revision", parameters(request, ("revision",)).get("revision", "0"))

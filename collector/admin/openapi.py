@@ -12,7 +12,7 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from collector.admin.api import LIST_PARAMETERS, ORDERS
+from collector.admin.parameters import LIST
 from collector.pb.orbitrelay.v1 import query_pb2 as pb
 
 _SCALARS: dict[int, dict[str, Any]] = {
@@ -23,19 +23,6 @@ _SCALARS: dict[int, dict[str, Any]] = {
     FieldDescriptor.TYPE_UINT64: {"type": "string", "pattern": "^[0-9]+$"},
 }
 _TIMESTAMP = "google.protobuf.Timestamp"
-_LIST_TEXT: dict[str, tuple[dict[str, Any], str]] = {
-    "page_size": ({"type": "integer", "minimum": 0, "maximum": 500}, "sessions a page; 0 or none for 50"),
-    "page_token": ({"type": "string"}, "`next_page_token` of the page before"),
-    "order": ({"type": "string", "enum": sorted(ORDERS)}, "the latest closed first, or the weakest first"),
-    "service": ({"type": "string"}, "service.name of the session"),
-    "role": ({"type": "string"}, "a role of one of its agents"),
-    "grade": ({"type": "string", "enum": ["A", "B", "C", "D", "F"]}, "grade of its mean completeness"),
-    "close_reason": ({"type": "string"}, "why it was closed"),
-    "since": ({"type": "string", "format": "date-time"}, "closed at or after"),
-    "until": ({"type": "string", "format": "date-time"}, "closed before"),
-    "text": ({"type": "string"}, "part of its key, service, agents, roles or missing fields"),
-    "partial": ({"type": "string", "enum": ["true", "false"]}, "whether its report is partial"),
-}
 
 
 def document() -> dict[str, Any]:
@@ -62,7 +49,7 @@ def document() -> dict[str, Any]:
                 "get": _operation(
                     "ListSessions",
                     "Sessions, a page at a time.",
-                    [_query(name, *_LIST_TEXT[name]) for name in LIST_PARAMETERS],
+                    [_query(name, *said) for name, said in LIST.items()],
                     _json("ListSessionsResponse"),
                     "400",
                 )
