@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from collector.report import HandoffRow, NoEmitter, Report
-from collector.sessions.assembler import Changes
 from collector.sessions.keys import SessionKey
+from collector.sessions.model import Changes
 from collector.sessions.state import SessionRecord
 from collector.store import Checkpoint, SessionFilter, Store
 

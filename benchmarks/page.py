@@ -27,8 +27,8 @@ import httpx
 import msgspec
 
 from collector.report import NoEmitter, Report
-from collector.sessions.assembler import Changes
 from collector.sessions.keys import SessionKey
+from collector.sessions.model import Changes
 from collector.sessions.state import SessionRecord
 from collector.store import Checkpoint, Store
 from tests.collector.page.makers import reported

@@ -34,7 +34,7 @@ from collector.journal import Journal
 from collector.listen.errors import StartError
 from collector.otlp import values
 from collector.pipeline import Terms
-from collector.sessions.assembler import Rules
+from collector.sessions.model import Rules
 from collector.sessions.sightings import Scopes
 from collector.store import Store
 

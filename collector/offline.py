@@ -22,7 +22,7 @@ from collector.engine.intake import Intake
 from collector.facts import Facts
 from collector.pipeline import Terms
 from collector.report import Report
-from collector.sessions.assembler import Rules
+from collector.sessions.model import Rules
 from collector.store import Store
 from orbitrelay.text import visible
 

@@ -23,7 +23,7 @@ from collector.facts import SpanFacts
 from collector.recovery import recover
 from collector.report import BottleneckRow, ContentPolicy, HandoffRow, Note, Report
 from collector.sessions import reasons
-from collector.sessions.assembler import Closed
+from collector.sessions.model import Closed
 from collector.sessions.sightings import Scopes
 from collector.sessions.spans import rank
 from orbitrelay import (

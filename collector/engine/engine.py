@@ -32,7 +32,7 @@ from collector.journal import FsyncPolicy, GroupCommit, Journal
 from collector.otlp import values as otlp_values
 from collector.pipeline import Terms
 from collector.report import Emitter, Forwarder, Position, Record
-from collector.sessions.assembler import Rules
+from collector.sessions.model import Rules
 from collector.store import Deleted, Store
 
 

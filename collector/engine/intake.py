@@ -29,7 +29,8 @@ from collector.otlp.errors import MalformedError
 from collector.otlp.model import Batch
 from collector.pipeline import Terms
 from collector.report import Emitter, Forwarder, NoEmitter, OutboxEntry, Position, Record, Report
-from collector.sessions.assembler import Assembler, Closed, Discarded, Rules
+from collector.sessions.assembler import Assembler
+from collector.sessions.model import Closed, Discarded, Rules
 from collector.sessions.sightings import bare, scoped, sightings
 from collector.sessions.spans import Sight
 from collector.store import Checkpoint, Deleted, Store, Stored

@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from collector.facts import SpanFacts, ToolCall, Transfer
-from collector.sessions.assembler import Sighting
 from collector.sessions.keys import claims
+from collector.sessions.model import Sighting
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 

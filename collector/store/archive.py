@@ -12,8 +12,8 @@ from typing import Final, Literal, cast
 
 import msgspec
 
-from collector.sessions.assembler import Changes
 from collector.sessions.keys import KINDS, SessionKey
+from collector.sessions.model import Changes
 from collector.sessions.state import Lineage, SessionRecord, TraceRecord
 from collector.store.database import Database
 

@@ -22,7 +22,7 @@ import msgspec
 
 from collector.emit.series import Series
 from collector.report import Emitter, OutboxEntry, Position, Report
-from collector.sessions.assembler import Changes
+from collector.sessions.model import Changes
 from collector.store import archive, outbox, reports, retention, roles
 from collector.store.archive import SqliteArchive
 from collector.store.database import Database

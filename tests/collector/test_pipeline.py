@@ -17,7 +17,8 @@ from collector.facts import SpanFacts
 from collector.otlp.json import decode_traces
 from collector.pipeline import Terms
 from collector.report import Report
-from collector.sessions.assembler import Assembler, Closed, Rules
+from collector.sessions.assembler import Assembler
+from collector.sessions.model import Closed, Rules
 from collector.sessions.sightings import Scopes, sightings
 from tests.collector.engines import CONFORMANCE, capture
 

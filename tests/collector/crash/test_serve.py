@@ -35,7 +35,7 @@ from collector.engine import Accepted, Engine
 from collector.otlp import json
 from collector.otlp.encode import traces_to_protobuf
 from collector.pipeline import dossier
-from collector.sessions.assembler import Rules
+from collector.sessions.model import Rules
 from collector.store import Store
 from tests.collector.crash.load import Outcome, capture_session, case_session, outcome
 from tests.collector.emit.receiver import Receiver, free_port, grpc_receiver

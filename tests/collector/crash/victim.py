@@ -10,7 +10,7 @@ from pathlib import Path
 from collector.clock import seconds
 from collector.engine import Accepted, Durability, Engine, Housekeeping, Overloaded
 from collector.journal import FsyncPolicy, Journal
-from collector.sessions.assembler import Rules
+from collector.sessions.model import Rules
 from collector.store import Store
 from tests.collector.crash.load import emitter
 

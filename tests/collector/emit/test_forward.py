@@ -22,7 +22,7 @@ from collector.otlp.model import Batch, LogRecord, Scope
 from collector.otlp.protobuf import decode_traces
 from collector.pipeline import Terms
 from collector.report import OutboxEntry, Position, Record, Signal
-from collector.sessions.assembler import Rules
+from collector.sessions.model import Rules
 from collector.store import Store
 from tests.collector.emit.samples import START, TRACE_1, TRACE_2, report, row
 

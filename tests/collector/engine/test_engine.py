@@ -9,8 +9,8 @@ import pytest
 
 from collector.engine import Accepted, Housekeeping
 from collector.pipeline import Terms
-from collector.sessions.assembler import Rules
 from collector.sessions.keys import SessionKey
+from collector.sessions.model import Rules
 from collector.sessions.sightings import Scopes
 from collector.store import Deleted, archive
 from tests.collector.engines import CONFORMANCE, Bench, capture, case_session, crashed, journaled, run

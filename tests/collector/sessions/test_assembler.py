@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from collector.clock import seconds
-from collector.sessions.assembler import Assembler, Closed, Discarded, Rules, Sighting
+from collector.sessions.assembler import Assembler
+from collector.sessions.model import Closed, Discarded, Rules, Sighting
 from collector.sessions.spans import Sight
 from collector.sessions.state import TAIL, TAIL_SIZE
 from tests.collector.sessions.worlds import MemoryArchive, span

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from collector.clock import seconds
-from collector.sessions.assembler import Assembler, Closed, Discarded, Sighting
+from collector.sessions.assembler import Assembler
+from collector.sessions.model import Closed, Discarded, Sighting
 from tests.collector.sessions.worlds import RULES, MemoryArchive, best_versions, law, span
 
 TRACES = ["a" * 32, "b" * 32, "c" * 32, "d" * 32]

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from collector.clock import seconds
-from collector.sessions.assembler import Changes, Rules, Sighting
 from collector.sessions.grouping import components
 from collector.sessions.keys import SessionKey, claims
+from collector.sessions.model import Changes, Rules, Sighting
 from collector.sessions.spans import rank
 from collector.sessions.state import Lineage, SessionRecord, Trace, TraceRecord
 

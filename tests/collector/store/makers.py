@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from collector.report import Emission, HandoffRow, MetricDelta, OutboxEntry, PreviousState, Report
-from collector.sessions.assembler import Changes
 from collector.sessions.keys import SessionKey
+from collector.sessions.model import Changes
 from collector.sessions.state import SessionRecord
 from collector.store import Checkpoint, Store
 
