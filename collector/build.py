@@ -121,6 +121,7 @@ def make_terms(options: Options, folder: Path) -> Terms:
         content=options.content.mode,
         hash_key=_hash_key(folder) if options.content.mode == "hashed" else b"",
         scopes=Scopes(options.sessions.tenant_attributes, options.sessions.environment_attributes),
+        dossier=options.files.enabled,
     )
 
 

@@ -102,7 +102,7 @@ def convert(names: Iterable[str], out: Path, book: ContractBook | None, telling:
     stems: dict[str, str] = {}
     rows: list[Row] = []
     handoffs = 0
-    for report in reports(_found(names, out), Terms(book=book), telling):
+    for report in reports(_found(names, out), Terms(book=book, dossier=True), telling):
         stem = _claim(stems, report)
         write_whole(out / f"{stem}{TRACE_SUFFIX}", report.trace_json, durable=False)
         dossier = pipeline.dossier(report).encode("utf-8", "replace")

@@ -55,12 +55,13 @@ class Book(Protocol):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What a report is made under. `book` None: no contracts. `hash_key` is the key of `content: hashed`."""
+    """What a report is made under. `book` None: no contracts. `hash_key` is the key of `content: hashed`. `dossier`: it comes with one."""
 
     book: Book | None = None
     content: ContentPolicy = "full"
     hash_key: bytes = b""
     scopes: Scopes = Scopes()
+    dossier: bool = False
 
 
 def close(closed: Closed, payloads: Iterable[bytes], terms: Terms, whole: bool = True) -> Report | None:
@@ -86,7 +87,8 @@ def close(closed: Closed, payloads: Iterable[bytes], terms: Terms, whole: bool =
             Note("content_unusable", f"content was left out, because the trace document cannot hold it: {lost}")
         )
     partial = closed.partial if whole and not broken else (*closed.partial, reasons.UNREADABLE)
-    return _report(closed, analysis, contract, terms.content, metadata, partial, tuple(notes), spans, resource)
+    report = _report(closed, analysis, contract, terms.content, metadata, partial, tuple(notes), spans, resource)
+    return msgspec.structs.replace(report, dossier=write_dossier(analysis)) if terms.dossier else report
 
 
 def best_versions(payloads: Iterable[bytes]) -> tuple[list[SpanFacts], int]:
@@ -108,8 +110,8 @@ def best_versions(payloads: Iterable[bytes]) -> tuple[list[SpanFacts], int]:
 
 
 def dossier(report: Report) -> str:
-    """Write the dossier (Markdown) of a report."""
-    return write_dossier(analyse(loads(report.trace_json)))
+    """Give the dossier (Markdown) of a report, written anew where the report has none with it."""
+    return report.dossier or write_dossier(analyse(loads(report.trace_json)))
 
 
 class Rescored(msgspec.Struct, frozen=True):

@@ -85,7 +85,10 @@ class BottleneckRow(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """One revision of one session. `partial` is empty for a whole session; `superseded_by` is "" while it stands."""
+    """One revision of one session. `partial` is empty for a whole session; `superseded_by` is "" while it stands.
+
+    `dossier`: where it was wanted with the report; the store does not keep it, since the trace document says it all.
+    """
 
     session_id: str
     key: SessionKey
@@ -126,6 +129,7 @@ class Report(msgspec.Struct, frozen=True):
     handoffs: tuple[HandoffRow, ...] = ()
     bottlenecks: tuple[BottleneckRow, ...] = ()
     notes: tuple[Note, ...] = ()
+    dossier: str = ""
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from typing import TypeVar
 
@@ -50,15 +51,23 @@ class Series(msgspec.Struct, frozen=True):
         return attributes_key(self.attributes)
 
     def to_bytes(self) -> bytes:
-        """Encode for a row, as JSON: `sum_nano` may pass 64 bits."""
-        return json.dumps(msgspec.to_builtins(self), separators=(",", ":")).encode()
+        """Encode for a row, as JSON, whatever the size of `sum_nano`."""
+        try:
+            return msgspec.json.encode(self)
+        except OverflowError:  # of integers beyond 64 bits
+            return json.dumps(msgspec.to_builtins(self), separators=(",", ":")).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> Series:
         """Decode what `to_bytes` made. Raises ValueError."""
+        with suppress(msgspec.ValidationError):  # so it is, too, where an integer has more than 64 bits
+            return _SERIES.decode(data)
         read = json.loads(data)
         total = read.pop("sum_nano")
         return msgspec.structs.replace(msgspec.convert({**read, "sum_nano": 0}, Series), sum_nano=total)
+
+
+_SERIES = msgspec.json.Decoder(Series)
 
 
 def attributes_key(attributes: Attributes) -> str:

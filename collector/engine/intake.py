@@ -337,7 +337,8 @@ class Intake:
             closed = self.assembler.glimpse(trace_id)
             if closed is not None and closed.session.session_id not in seen:
                 seen.add(closed.session.session_id)
-                self._glimpses.append(CloseJob(closed, ALL_CHUNKS, self.terms, self._store, glimpse=True))
+                terms = msgspec.structs.replace(self.terms, dossier=False)
+                self._glimpses.append(CloseJob(closed, ALL_CHUNKS, terms, self._store, glimpse=True))
 
     def _take_closed(self, ends: Sequence[Closed | Discarded]) -> None:
         for end in ends:

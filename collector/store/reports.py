@@ -54,7 +54,7 @@ def commit(
         "INSERT OR IGNORE INTO marks(session_id, mark) VALUES (?, ?)",
         [(report.session_id, mark) for mark in emission.sampled],
     )
-    header = msgspec.structs.replace(report, trace_json=b"", report_json=b"")
+    header = msgspec.structs.replace(report, trace_json=b"", report_json=b"", dossier="")
     connection.execute(
         "INSERT INTO reports(session_id, revision, header, trace, analysis) VALUES (?, ?, ?, ?, ?)",
         (

@@ -16,7 +16,7 @@ from collector.conventions import extract
 from collector.facts import SpanFacts
 from collector.otlp.json import decode_traces
 from collector.pipeline import Terms
-from collector.report import Report
+from collector.report import ContentPolicy, Report
 from collector.sessions.assembler import Assembler
 from collector.sessions.model import Closed, Rules
 from collector.sessions.sightings import Scopes, sightings
@@ -123,8 +123,12 @@ def test_rescoring_says_what_another_contract_changes() -> None:
     assert found.changed == ((handoff, "tone", "MISSING", "not asked"), (handoff, "score", "0.7", "1.0"))
 
 
-def test_the_dossier_of_a_report_is_that_of_its_document() -> None:
-    assert "drafter" in pipeline.dossier(report(spans_of(case_11())))
+@pytest.mark.parametrize("content", ["full", "hashed", "names"])
+def test_the_dossier_of_a_report_is_that_of_its_document(content: ContentPolicy) -> None:
+    terms = Terms(BOOK, content, b"key", dossier=True)
+    made = report(spans_of(case_11()), terms)
+    assert "drafter" in made.dossier
+    assert pipeline.dossier(made) == made.dossier == pipeline.dossier(msgspec.structs.replace(made, dossier=""))
 
 
 def test_tenant_and_environment_come_from_the_earliest_agent(tmp_path: Path) -> None:
