@@ -63,7 +63,7 @@ class Assembler:
     @property
     def resident_traces(self) -> int:
         """Traces in memory."""
-        return len(self._members.traces)
+        return len(self._members.index.traces)
 
     @property
     def resident_spans(self) -> int:
@@ -158,17 +158,17 @@ class Assembler:
 
     def is_open(self, trace_id: str) -> bool:
         """Whether a trace is of a session that is open. Cheap, from any thread."""
-        trace = self._members.traces.get(trace_id)
+        trace = self._members.index.traces.get(trace_id)
         return trace is not None and trace.placed and trace.session.state == "open"
 
     def visited(self, trace_id: str) -> bool:
         """Whether a trace is known to hold an agent."""
-        trace = self._members.traces.get(trace_id)
+        trace = self._members.index.traces.get(trace_id)
         return trace is not None and trace.agent
 
     def glimpse(self, trace_id: str) -> Closed | None:
         """Return the open session of a trace as if it closed now, changing nothing; None if it holds no agent."""
-        trace = self._members.traces.get(trace_id)
+        trace = self._members.index.traces.get(trace_id)
         if trace is None or not trace.placed or trace.session.state != "open" or not trace.session.agents:
             return None
         return Closed.of(trace.session)
@@ -210,7 +210,7 @@ class Assembler:
             gone=tuple((old, session.session_id) for old, session in members.gone.items()),
             inherits=tuple((session.session_id, source) for session, source in members.inherits),
             deleted=tuple(members.deleted_ids),
-            stale=tuple((ref, top, session.session_id) for ref, top, session in members.stale),
+            stale=tuple((ref, top, session.session_id) for ref, top, session in members.index.stale),
             sessions=tuple(session.record() for session in members.dirty_sessions if session.traces),
             traces=tuple(traces),
             refs=tuple(refs),

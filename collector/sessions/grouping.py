@@ -11,8 +11,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from collector.sessions.keys import kind_of
@@ -54,7 +53,7 @@ def components(members: Iterable[M], ambiguous: Callable[[str], bool] | None = N
             carriers.setdefault(ref, []).append(trace)
     for ref, having in carriers.items():
         higher = {trace.refs[0] for trace in having} - {ref}
-        unclear = not unambiguous(Counter(map(kind_of, higher))) or (ambiguous is not None and ambiguous(ref))
+        unclear = not is_clear(higher) or (ambiguous is not None and ambiguous(ref))
         join([trace.trace_id for trace in having if not unclear or trace.refs[0] == ref])
     groups: dict[str, list[M]] = {}
     for trace_id, trace in traces.items():
@@ -62,6 +61,12 @@ def components(members: Iterable[M], ambiguous: Callable[[str], bool] | None = N
     return list(groups.values())
 
 
-def unambiguous(kinds: Mapping[str, int]) -> bool:
-    """Whether top keys counted by kind name at most one session of each kind."""
-    return all(count <= 1 for count in kinds.values())
+def is_clear(tops: Iterable[str]) -> bool:
+    """Whether top keys other than a key itself name at most one session of each kind; looks at no more than it must."""
+    kinds: set[str] = set()
+    for top in tops:
+        kind = kind_of(top)
+        if kind in kinds:
+            return False
+        kinds.add(kind)
+    return True

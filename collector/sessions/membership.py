@@ -16,16 +16,14 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import chain
 
-from collector.sessions.grouping import components
-from collector.sessions.keys import Claim, SessionKey, kind_of
+from collector.sessions.grouping import components, is_clear
+from collector.sessions.index import Carriers, Index
+from collector.sessions.keys import Claim, SessionKey
 from collector.sessions.state import Archive, Lineage, Session, Trace, cause_ref, trace_ref
-
-Carriers = dict[str, dict[Session, int]]
-"""Top key -> sessions with traces of that top key, and how many; of the traces that carry one key."""
 
 
 class Membership:
-    """Sessions and traces in memory. `opened`: called when a session changes that was closed, or is new."""
+    """Sessions and traces in memory. `touched`: called when a session changes that was closed, or is new; `released`: when a trace goes."""
 
     def __init__(
         self,
@@ -42,7 +40,7 @@ class Membership:
         self._released = released
         self.now_ns = 0
         self.open = 0
-        self.traces: dict[str, Trace] = {}
+        self.index = Index()
         self.sessions: dict[str, Session] = {}
         self.closed: OrderedDict[Session, None] = OrderedDict()  # settled: may leave memory, oldest first
         self.dirty_sessions: dict[Session, None] = {}
@@ -51,9 +49,6 @@ class Membership:
         self.inherits: list[tuple[Session, str]] = []
         self.expired_ids: dict[str, None] = {}
         self.deleted_ids: dict[str, None] = {}
-        self.stale: dict[tuple[str, str, Session], None] = {}  # (reference, top, session) that holds no more
-        self._carriers: dict[str, Carriers] = {}
-        self._awaiting: dict[str, dict[Session, int]] = {}  # trace id named by a link -> sessions that name it
         self._unknown: set[str] = set()  # ids sent as gone, expired or deleted that the archive may not know of yet
         self._lineages: dict[SessionKey, Lineage] = {}  # newer than the archive's
         self._sent_lineages: dict[SessionKey, Lineage] = {}
@@ -69,7 +64,7 @@ class Membership:
         ids = (self.gone, self.expired_ids, self.deleted_ids)
         self._unknown.update(*ids)
         self._sent_lineages = dict(self._lineages)
-        for changes in (self.dirty_sessions, self.dirty_traces, self.inherits, self.stale, *ids):
+        for changes in (self.dirty_sessions, self.dirty_traces, self.inherits, self.index.stale, *ids):
             changes.clear()
 
     def stored(self) -> None:
@@ -82,10 +77,10 @@ class Membership:
 
     def find(self, trace_id: str) -> Trace | None:
         """Return a trace, from the archive if it is there."""
-        trace = self.traces.get(trace_id)
+        trace = self.index.traces.get(trace_id)
         if trace is None:
             self._summon(self._archive.sessions_of([trace_ref(trace_id), cause_ref(trace_id)]))
-            trace = self.traces.get(trace_id)
+            trace = self.index.traces.get(trace_id)
         if trace is not None and self._expired(trace.session):
             self._expire(trace.session)
             return None
@@ -103,7 +98,7 @@ class Membership:
             return None
         self.sessions[session_id] = session
         for trace_record in traces:
-            self._enter(Trace.restore(trace_record, session))
+            self.index.enter(Trace.restore(trace_record, session))
         session.best = min((trace.best for trace in session.traces.values()), default=None)
         if session.state == "open":
             self.open += 1
@@ -114,12 +109,16 @@ class Membership:
     def forget(self, session: Session) -> None:
         """Take a session out of memory."""
         for trace in list(session.traces.values()):
-            self._leave(trace)
-            self.dirty_traces.pop(trace, None)
-            self._released(trace)
+            self.release(trace)
         del self.sessions[session.session_id]
         self.closed.pop(session, None)
         self.dirty_sessions.pop(session, None)
+
+    def release(self, trace: Trace) -> None:
+        """Let a trace go of which nothing is kept."""
+        self.index.leave(trace)
+        self.dirty_traces.pop(trace, None)
+        self._released(trace)
 
     def delete(self, session_id: str) -> None:
         """Take a session out of memory that is to be deleted from the archive, too."""
@@ -158,9 +157,9 @@ class Membership:
         """Take in further keys and causes of a trace."""
         before = trace.refs
         known = len(trace.causes)
-        self._leave(trace, stale=True)
+        self.index.leave(trace, stale=True)
         trace.note(claims, causes)
-        self._enter(trace)
+        self.index.enter(trace)
         if trace.refs != before or len(trace.causes) != known:
             self._place(trace, before)
 
@@ -178,20 +177,20 @@ class Membership:
             mine = top if ref in refs else ref
             alone = trace.placed and ref in refs and sum(tops[top].values()) == 1
             others = [ref, mine] if alone or mine not in tops else [ref]
-            was = _clear(each for each in tops if each not in others)
-            clear = _clear(chain((mine,) if mine != ref else (), (each for each in tops if each not in (ref, mine))))
+            was = is_clear(each for each in tops if each not in others)
+            clear = is_clear(chain((mine,) if mine != ref else (), (each for each in tops if each not in (ref, mine))))
             if clear or was:
                 for sessions in tops.values():
                     touched.update(dict.fromkeys(sessions))
             elif ref == top:
                 touched.update(dict.fromkeys(tops.get(ref, ())))
             parts |= ref in refs and ref != top and not clear and (was or other_top)
-        if unknown := [trace_ref(cause) for cause in trace.causes if cause not in self.traces]:
+        if unknown := [trace_ref(cause) for cause in trace.causes if cause not in self.index.traces]:
             self._summon(self._archive.sessions_of(unknown))
         for cause in trace.causes:
-            if cause in self.traces:
-                touched[self.traces[cause].session] = None
-        touched.update(dict.fromkeys(self._awaiting.get(trace.trace_id, ())))
+            if cause in self.index.traces:
+                touched[self.index.traces[cause].session] = None
+        touched.update(dict.fromkeys(self.index.awaiting(trace.trace_id)))
         for session in [session for session in touched if self._expired(session)]:
             del touched[session]
             self._expire(session)
@@ -203,7 +202,7 @@ class Membership:
     def _tops(self, ref: str) -> Carriers:
         """Return the carriers of a key, those in the archive brought into memory; of an ambiguous one not all of them."""
         self._summon(self._archive.carriers(ref))
-        return self._carriers.get(ref, {})
+        return self.index.carriers(ref)
 
     def _join(self, trace: Trace, touched: dict[Session, None]) -> None:
         """Make one session of those that a trace touches, and put it there."""
@@ -216,15 +215,15 @@ class Membership:
                 continue
             moved += other.traces.values()
             for each in list(other.traces.values()):
-                self._leave(each)
+                self.index.leave(each)
                 each.session = target
-                self._enter(each)
+                self.index.enter(each)
             self._merge_counts(target, other)
             self._vanish(other, target)
             self._touched(target)
         if not trace.placed:
             trace.session = target
-            self._enter(trace)
+            self.index.enter(trace)
         self.name(target, *moved)
 
     def _regroup(self, trace: Trace, touched: Iterable[Session]) -> None:
@@ -266,19 +265,19 @@ class Membership:
 
     def _is_ambiguous(self, ref: str) -> bool:
         """Whether a key means no session: also by traces outside of those that are being grouped."""
-        return not _clear(top for top in self._tops(ref) if top != ref)
+        return not is_clear(top for top in self._tops(ref) if top != ref)
 
     def _move(self, trace: Trace, home: Session, free: dict[Session, None]) -> None:
         if trace.placed:
             left = trace.session
-            self._leave(trace, stale=True)
-            self.stale[trace_ref(trace.trace_id), "", left] = None
+            self.index.leave(trace, stale=True)
+            self.index.stale[trace_ref(trace.trace_id), "", left] = None
             self.inherits.append((home, left.session_id))
             home.revision = max(home.revision, left.revision)
             if left not in free:
                 self._touched(left)
         trace.session = home
-        self._enter(trace)
+        self.index.enter(trace)
         self.dirty_traces[trace] = None
         self._touched(home)
 
@@ -344,68 +343,3 @@ class Membership:
         session.session_id = key.id(generation)
         self.sessions[session.session_id] = session
         self.gone.pop(session.session_id, None)
-
-    # -- indexes -------------------------------------------------------------------------------------------------------
-
-    def _enter(self, trace: Trace) -> None:
-        session = trace.session
-        trace.placed = True
-        self.traces[trace.trace_id] = trace
-        session.traces[trace.trace_id] = trace
-        session.agents += trace.agent
-        session.awaited += trace.awaited
-        session.open_roots += trace.open_roots
-        for ref in trace.refs:
-            counts = self._carriers.setdefault(ref, {}).setdefault(trace.refs[0], {})
-            counts[session] = counts.get(session, 0) + 1
-        for cause in trace.causes:
-            counts = self._awaiting.setdefault(cause, {})
-            counts[session] = counts.get(session, 0) + 1
-
-    def _leave(self, trace: Trace, stale: bool = False) -> None:
-        """Undo `_enter`. `stale`: what the archive holds of it is wrong now."""
-        session = trace.session
-        trace.placed = False
-        del self.traces[trace.trace_id]
-        del session.traces[trace.trace_id]
-        session.agents -= trace.agent
-        session.awaited -= trace.awaited
-        session.open_roots -= trace.open_roots
-        for ref in trace.refs:
-            carriers, top = self._carriers[ref], trace.refs[0]
-            if _drop(carriers, top, session) and stale:
-                self.stale[ref, top, session] = None
-            if not carriers:
-                del self._carriers[ref]
-        for cause in trace.causes:
-            if _drop(self._awaiting, cause, session) and stale:
-                self.stale[cause_ref(cause), "", session] = None
-
-    def release(self, trace: Trace) -> None:
-        """Let a trace go of which nothing is kept."""
-        self._leave(trace)
-        self.dirty_traces.pop(trace, None)
-        self._released(trace)
-
-
-def _clear(tops: Iterable[str]) -> bool:
-    """Whether top keys other than a key itself name at most one session of each kind; looks at no more than it must."""
-    kinds: set[str] = set()
-    for top in tops:
-        kind = kind_of(top)
-        if kind in kinds:
-            return False
-        kinds.add(kind)
-    return True
-
-
-def _drop(index: dict[str, dict[Session, int]], name: str, session: Session) -> bool:
-    """Take one count of a session out of an index, and what became empty with it; True if it was the last."""
-    counts = index[name]
-    counts[session] -= 1
-    if counts[session]:
-        return False
-    del counts[session]
-    if not counts:
-        del index[name]
-    return True
