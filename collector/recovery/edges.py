@@ -125,10 +125,12 @@ class Edges:
                     self._add(Edge(parent, visit, asked_for.mode or "transfer", asked_for.evidence, asked_for))
                     continue
             found = by_tool.get(id(visit.via)) if visit.via is not None else None
+            lost = False  # a span between never came: what it was, only times tell
             for up in visit.first.ancestors():
                 if self.visits.owner[up.key] is not parent and up.key not in by_node:
                     break
                 found = by_node.get(up.key, found)
+                lost = lost or up.guessed
             if found is not None and found.tool is None and found.target and not self._is(visit, found.target):
                 found = None
             if visit.via is None and found is None:
@@ -151,7 +153,8 @@ class Edges:
                 continue
             mode: Mode = (found.mode if found is not None else "") or "delegate"
             named = found is not None and bool(found.target)
-            self._add(Edge(parent, visit, mode, "explicit" if named else "structural", found, visit.via))
+            evidence = "explicit" if named else "inferred" if lost else "structural"
+            self._add(Edge(parent, visit, mode, evidence, found, visit.via))
 
     def _handed_on(self, signals: Sequence[Signal], visit: AgentVisit) -> Signal | None:
         """The latest open request for this run by one beside it, below the same run and in the same call of a tool."""

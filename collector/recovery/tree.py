@@ -20,7 +20,7 @@ SpanKey = tuple[str, str]
 class Node:
     """One span with the facts of its log records merged in, and where it hangs."""
 
-    __slots__ = ("children", "key", "logs", "missing_end", "order", "parent", "shift", "span")
+    __slots__ = ("children", "guessed", "key", "logs", "missing_end", "order", "parent", "shift", "span")
 
     def __init__(self, span: SpanFacts) -> None:
         self.span = span
@@ -28,6 +28,7 @@ class Node:
         self.logs: list[SpanFacts] = []
         self.parent: Node | None = None
         self.children: list[Node] = []
+        self.guessed = False  # stands for a span that never came, where times put it
         self.missing_end = 0  # of a span that never came: the latest end of what stands below it
         self.order = 0
         self.shift = 0  # nanoseconds that put a skewed clock's span where its cause says it was
@@ -151,6 +152,7 @@ class Tree:
         start, end = min(n.start for n in children), max(n.end for n in children)
         above = around.run_of(key[0], agent, start, end) if agent else None
         is_run = bool(agent) and above is None
+        guessed = above is None and not is_run
         if above is None:
             above = around.of(key, children, start, end)
         if above is None and not is_run:
@@ -170,6 +172,7 @@ class Tree:
             )
         )
         self.nodes[key].missing_end = end
+        self.nodes[key].guessed = guessed
 
     def _join(self) -> None:
         nodes = sorted(self.nodes.values(), key=lambda n: (n.start, n.key))
