@@ -16,7 +16,7 @@ from collector.facts import Facts, SpanFacts
 from collector.recovery import histories
 from collector.recovery.carried import Reader
 from collector.recovery.document import Writer
-from collector.recovery.edges import Edges
+from collector.recovery.edges import find_edges
 from collector.recovery.notes import Note
 from collector.recovery.signals import find
 from collector.recovery.stand_ins import complete
@@ -39,7 +39,7 @@ def recover(spans: Iterable[SpanFacts], contract: ResolvedContract | None = None
     tree = Tree(spans)
     visits = complete(Visits(tree))
     histories.fill(visits.all)
-    edges = Edges(tree, visits, find(tree, visits))
+    edges = find_edges(tree, visits, find(tree, visits))
     writer = Writer(tree, visits, contract or NO_CONTRACT)
-    document = writer.write(edges.all, Reader(tree, visits, carriers_of).read)
+    document = writer.write(edges, Reader(tree, visits, carriers_of).read)
     return Recovered(document, writer.notes.all(), len(visits.all))

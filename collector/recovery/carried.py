@@ -16,7 +16,7 @@ from collector.conventions.base import Carriers
 from collector.facts import Content, Envelope, Message, values
 from collector.recovery import fields as reader
 from collector.recovery import names
-from collector.recovery.edges import Edge
+from collector.recovery.edges.edge import Edge
 from collector.recovery.fields import Field
 from collector.recovery.signals import call_behind
 from collector.recovery.tree import Tree

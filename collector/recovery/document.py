@@ -14,7 +14,7 @@ from collector.facts import values
 from collector.recovery import fields as reader
 from collector.recovery import names
 from collector.recovery.carried import Carried
-from collector.recovery.edges import Edge
+from collector.recovery.edges.edge import Edge
 from collector.recovery.fields import Field
 from collector.recovery.notes import Notes
 from collector.recovery.tree import Tree

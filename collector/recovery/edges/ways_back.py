@@ -1,0 +1,73 @@
+"""What follows from the edges found: which transfer was a delegation after all, and the return of each delegation.
+
+Separate from the ladder because it looks at edges and not at spans: it needs all of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from collector.recovery.edges.edge import Edge, Edges, place
+from collector.recovery.signals import Signal
+from collector.recovery.visit import AgentVisit
+
+
+def resumed(edges: Edges) -> None:
+    """An agent that asked for another by a call, and runs again right after it though nobody handed back, was waiting: a delegation."""
+    beside: dict[tuple[str, int], list[AgentVisit]] = {}
+    for visit in edges.visits.all:
+        beside.setdefault((visit.trace_id, id(visit.parent)), []).append(visit)
+    asked_out = {id(e.source) for e in edges.all if e.signal is not None}
+    gone: set[int] = set()
+    for edge in edges.all:
+        target, signal = edge.target, edge.signal
+        if target is None or signal is None or signal.mode or edge.mode != "transfer":
+            continue
+        last = target.team[-1] if target.team else target
+        if id(last) in asked_out or any(f.one_way for f in edge.source.facts):
+            continue
+        group = beside[target.trace_id, id(target.parent)]
+        later = bisect_left(group, last.end, key=lambda v: v.start)
+        again = next((v for v in group[later : later + 3] if v is not last and v is not edge.source), None)
+        if again is None or again.key != edge.source.key:
+            continue
+        guesses = edges.incoming.get(id(again), [])
+        if any(e.evidence != "inferred" for e in guesses):
+            continue
+        edge.mode, edge.back = "delegate", last
+        gone.update(id(e) for e in guesses)  # the way back is a return, not a handoff of its own
+        edges.incoming[id(again)] = [edge]
+    edges.all = [e for e in edges.all if id(e) not in gone]
+
+
+def returns(edges: Edges) -> None:
+    """A completed delegation has one return; one that a span states by itself says what it carried, and needs no delegation."""
+    stated: dict[int, Signal] = {id(s.source): s for s in edges.signals if s.mode == "return"}
+    for edge in [e for e in edges.all if e.mode == "delegate" and e.target is not None]:
+        target, via = edge.target, edge.via
+        assert target is not None
+        said = stated.pop(id(target), None)
+        last = edge.back or _last_of(edges, target)
+        ended = any(n.span.end_ns for n in last.nodes) and not (via is not None and via.fact.failed)
+        if said is None and not ended:
+            continue
+        answer = said.arguments if said is not None else via.fact.result if via is not None else None
+        evidence = said.evidence if said is not None else edge.evidence
+        edges.all.append(Edge(last, edge.source, "return", evidence, said, answer=answer, of=edge))
+    for said in stated.values():
+        back = edges.before_named(said.target, said.source)
+        if back is not None and not said.failed:
+            edges.all.append(Edge(said.source, back, "return", said.evidence, said, answer=said.arguments))
+
+
+def _last_of(edges: Edges, called: AgentVisit) -> AgentVisit:
+    """Who has the last word in a call: of the runs in it that control went on to, the one that ended last."""
+    last, seen, waiting = called, {id(called)}, [called]
+    while waiting:
+        for edge in edges.outgoing.get(id(waiting.pop()), ()):
+            on = edge.target
+            if on is not None and edge.mode == "transfer" and place(on) == place(called) and id(on) not in seen:
+                seen.add(id(on))
+                waiting.append(on)
+                last = max(last, on, key=lambda v: v.end)
+    return last
