@@ -16,10 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.page import words
+from collector.page.ledger import LETTERS
 from collector.page.links import TraceLinks
 from collector.page.login import LoginPage, Logins
 from collector.page.roles import LIMIT, RANGES, Roles, roles, window
-from collector.page.session import COMPARED, LETTERS, SessionView, session_view
+from collector.page.session import COMPARED, SessionView, session_view
 from collector.page.sessions import PAGE_SIZE, WITHIN, AddressError, Listing, Wanted, listing, parameters, wanted
 from collector.page.trail import EVENTS, FieldTrail, trail
 from collector.page.writer import Writer

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from collector.page.links import TraceLinks
-from collector.page.session import SessionView, changes, session_view
+from collector.page.session import SessionView, session_view
 from collector.report import Report
 from collector.store import RevisionRow
 from orbitrelay import analyse, loads
@@ -86,29 +85,3 @@ def test_a_long_session_is_shown_in_portions(reports: list[Report]) -> None:
     assert first.portions == ((1, 100, True), (101, 130, False))
     assert len(first.timeline) + len(second.timeline) == 130 + reports[1].turns
     assert view(reports[1], 999).ledger == first.ledger
-
-
-def test_what_a_revision_changed_is_said_in_sentences(reports: list[Report]) -> None:
-    now = reports[0]
-    third = now.handoffs[2]
-    before = msgspec.structs.replace(
-        now,
-        spans=now.spans - 3,
-        partial=("unresolved_parents",),
-        bottlenecks=(),
-        handoffs=(
-            *now.handoffs[:2],
-            msgspec.structs.replace(third, score=0.4, grade="D", missing_fields=(*third.missing_fields, "goal")),
-            *now.handoffs[3:6],
-        ),
-    )
-    assert changes(before, now) == [
-        "3 spans more",
-        "handoff found: reviewer → planner",
-        "researcher → engineer: 0.40 D (missing root_cause_hypothesis, missing constraints, missing goal), "
-        "now 0.68 C (missing root_cause_hypothesis, missing constraints)",
-        "new bottleneck: latency researcher -> engineer",
-        "new bottleneck: rework engineer -> reviewer",
-        "no longer partial",
-    ]
-    assert changes(now, now) == ["nothing that is shown here"]
