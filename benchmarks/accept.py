@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.frame import arguments, median, parse_cpu, publish, say, table
-from benchmarks.loads import batched, plain, spans_of
+from benchmarks.frame import arguments, median, publish, say, table
+from benchmarks.loads import batched, parse_cpu, plain, spans_of
 from benchmarks.serving import Server, send_grpc, send_http
 from collector.memory import keep_freed_memory
 from collector.otlp import encode, protobuf

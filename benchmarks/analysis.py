@@ -30,12 +30,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import orbitrelay as core  # noqa: E402
+from benchmarks.frame import publish, say  # noqa: E402
 from orbitrelay.dossier import dossier  # noqa: E402
 
 FIXTURE = ROOT / "examples" / "incident_triage.json"
-RESULTS = ROOT / "benchmarks" / "results.md"
-README = ROOT / "README.md"
-BEGIN, END = "<!-- benchmark: analysis -->", "<!-- /benchmark: analysis -->"
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 STAGES = ("load", "inspect", "score", "bottlenecks", "dossier", "write")
@@ -182,17 +180,17 @@ def report(up_to: int) -> tuple[str, list[str]]:
     rows: dict[int, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for size in [*sizes, THOUSANDS]:
-            _say(f"{size:,} handoffs: writing the trace")
+            say(f"{size:,} handoffs: writing the trace")
             path = Path(folder) / "trace.json"
             write_trace(path, size)
-            _say(f"{size:,} handoffs: measuring")
+            say(f"{size:,} handoffs: measuring")
             rows[size] = best_of(path, ROUNDS.get(size, 1))
             if size == THOUSANDS:
                 commands = {
                     name: start_up([*COMMAND, name, "--trace", str(path), "--out", f"{folder}/out"], 5)
                     for name in ("inspect", "score", "bottlenecks", "dossier", "pipeline")
                 }
-    _say(f"start-up, {STARTS} times each")
+    say(f"start-up, {STARTS} times each")
     bare = start_up(["-c", "pass"], STARTS)
     started = start_up([*COMMAND, "score", "--trace", str(FIXTURE)], STARTS)
     missed = _missed(sizes, rows, commands, started)
@@ -292,17 +290,6 @@ def _seconds(seconds: float) -> str:
     return f"{1e3 * seconds:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
-def put(text: str, table: str) -> str:
-    """Give a page with the table between its two marks."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{table}\n\n{END}{tail}"
-
-
-def _say(progress: str) -> None:
-    print(progress, file=sys.stderr, flush=True)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--up-to", type=int, default=SIZES[-1], metavar="HANDOFFS")
@@ -314,12 +301,9 @@ def main() -> int:
         print(json.dumps(measure(options.measure)))
         return 0
     table, missed = report(options.up_to)
-    print(table)
+    publish("analysis", table, options.write)
     for bound in missed:
-        _say(f"missed: {bound}")
-    if options.write:
-        RESULTS.write_text(put(RESULTS.read_text(), table))
-        README.write_text(put(README.read_text(), table))
+        say(f"missed: {bound}")
     return 1 if missed else 0
 
 

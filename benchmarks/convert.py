@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.frame import arguments, median, parse_cpu, publish, say, table
-from benchmarks.loads import copies
+from benchmarks.frame import arguments, median, publish, say, table
+from benchmarks.loads import copies, parse_cpu
 from collector.otlp import encode
 
 # VmHWM is of the program alone; what getrusage says of a child counts the parent that it was forked from.

@@ -1,4 +1,4 @@
-"""The loads that benchmarks share: what agents really send, and short spans in full requests.
+"""The loads that benchmarks share: what agents really send, short spans in full requests, and what parsing alone takes.
 
 `captured` is the recorded requests of every agent framework: long attributes, few spans a request. `plain` is requests of
 512 spans (what an SDK's batch processor sends at most) with twelve short attributes, as a busy service sends them.
@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from benchmarks.frame import cpu_of
 from collector.otlp import encode, protobuf
 from collector.otlp.model import Batch, Resource, Scope, Span
 
@@ -55,6 +56,16 @@ def plain(requests: int = 8, spans: int = 512) -> list[bytes]:
             )
         bodies.append(encode.encode_traces(Batch(spans=tuple(batch))))
     return bodies
+
+
+def parse_cpu(bodies: Sequence[bytes]) -> float:
+    """CPU seconds that protobuf takes to parse requests of traces, and nothing else."""
+
+    def parse() -> None:
+        for body in bodies:
+            ExportTraceServiceRequest.FromString(body)
+
+    return cpu_of(parse)
 
 
 def copies(first: int, number: int) -> list[Batch]:

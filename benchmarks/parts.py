@@ -23,8 +23,8 @@ import uvicorn
 import uvloop
 from grpc import aio
 
-from benchmarks.frame import ROOT, arguments, cpu_of, median, parse_cpu, process_cpu, publish, say, table
-from benchmarks.loads import batched, plain
+from benchmarks.frame import ROOT, arguments, cpu_of, median, process_cpu, publish, say, table
+from benchmarks.loads import batched, parse_cpu, plain
 from benchmarks.serving import METHOD, send_grpc, send_http
 from collector.journal import Journal
 from collector.memory import keep_freed_memory

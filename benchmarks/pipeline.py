@@ -18,8 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.frame import arguments, median, parse_cpu, publish, say, table
-from benchmarks.loads import batched, spans_of
+from benchmarks.frame import arguments, median, publish, say, table
+from benchmarks.loads import batched, parse_cpu, spans_of
 from benchmarks.serving import Server, send_grpc, send_http
 from collector.otlp import encode
 from collector.otlp.model import Batch, Resource, Scope, Span

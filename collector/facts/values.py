@@ -246,31 +246,32 @@ def _before_cut(text: str) -> tuple[dict[str, Any], str | None, str]:
             return out, None, ""
         key = str(from_json(found.group("key")))
         at = found.end()
-        try:
-            value, end = _DECODER.raw_decode(text, at)
-            done = _NEXT.match(text, end)
-        except (ValueError, RecursionError):
-            done = None
-        if done is None:
+        whole = _whole_value(text, at)
+        if whole is None:
             return out, key, text[at:].strip()
-        out[key] = value
-        at = done.end()
+        out[key], at = whole
 
 
 def _items_before_cut(text: str) -> tuple[list[Any], str]:
     out: list[Any] = []
     at = _SPACE.match(text, 1).end()  # type: ignore[union-attr]  # it matches nothing, too
     while at < len(text):
-        try:
-            value, end = _DECODER.raw_decode(text, at)
-            done = _NEXT.match(text, end)
-        except (ValueError, RecursionError):
-            done = None
-        if done is None:
+        whole = _whole_value(text, at)
+        if whole is None:
             return out, text[at:].strip()
+        value, at = whole
         out.append(value)
-        at = done.end()
     return out, ""
+
+
+def _whole_value(text: str, at: int) -> tuple[Any, int] | None:
+    """The value that stands there and where what comes after it begins; None if the cut fell in or right behind it."""
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+    done = _NEXT.match(text, end)
+    return None if done is None else (value, done.end())
 
 
 def _cut_string(text: str) -> str:
