@@ -65,6 +65,13 @@ class ResolvedContract(msgspec.Struct, frozen=True):
         snake = snake_case(name)
         return self.canonical.get(snake, snake)
 
+    def asked_of(self, role: str) -> frozenset[str]:
+        """Return every name, in snake_case, that a field the role must be handed goes by."""
+        required = self.contract.get(role)
+        if required is None:
+            return frozenset()
+        return frozenset(name for name, field in self.canonical.items() if field in required.fields)
+
     def document(self) -> dict[str, Any]:
         """Return the `contract` object of the trace document; {fields, accept} stands only for accept `visible`."""
         return {

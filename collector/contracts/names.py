@@ -6,6 +6,7 @@ Separate from the contract model because recovery needs both where there is no c
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _SEPARATORS = re.compile(r"[\s.\-]+")
 _TRAILING = re.compile(r"(?:_agent|_?[0-9]+)$")
@@ -15,8 +16,10 @@ def snake_case(name: str) -> str:
     """Return `name` in snake_case: `rootCause` and `Root-Cause` are both `root_cause`.
 
     Splits only between a lower-case letter or digit and a capital (`HTTPServer` is `httpserver`), turns each run of
-    space, `-` and `.` into one `_`, lowers the case and keeps every other character.
+    space, `-` and `.` into one `_`, lowers the case and keeps every other character. Space around a name is no part of
+    it, and a letter and its accent are one character however they were written (NFC).
     """
+    name = name.strip() if name.isascii() else unicodedata.normalize("NFC", name.strip())
     parts: list[str] = []
     before = ""
     for char in name:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from collector.conventions import reading
 from collector.conventions.base import Convention
 from collector.facts import Fact, Known, Message, ModelCall, ToolCall, Transfer, Visit
-from collector.otlp.model import STATUS_ERROR, LogRecord, Span
+from collector.otlp.model import KIND_CONSUMER, KIND_SERVER, STATUS_ERROR, Link, LogRecord, Span
 
 _CHAT = frozenset({"chat", "generate_content", "text_completion", "completion"})
 _KINDS = {"AGENT": "invoke_agent", "LLM": "chat", "TOOL": "execute_tool"}
@@ -178,10 +178,19 @@ def log_facts(record: LogRecord) -> Iterator[Fact]:
         yield ModelCall(heard=(reading.message({"role": name.split(".")[1], **inside}),))
 
 
+def causes(span: Span, link: Link) -> bool:
+    """A link is a cause by OpenTelemetry's own definition, but one span with many to other traces surveys them: it was called by none."""
+    if link.trace_id == span.trace_id:
+        return True
+    received = not span.parent_span_id or span.kind in (KIND_SERVER, KIND_CONSUMER)
+    return received and operation(span) != "create_agent" and len({k.trace_id for k in span.links}) == 1
+
+
 CONVENTION = Convention(
     name="genai",
     content_switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
     facts=facts,
     scopes=("",),
     log_facts=log_facts,
+    causes=causes,
 )

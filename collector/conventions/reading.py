@@ -30,8 +30,18 @@ def content(attributes: Attributes, *keys: str) -> Content | None:
     """The first of the keys that was recorded, whatever it holds. `<key>.truncated` marks what the producer cut."""
     for key in keys:
         if key in attributes:
-            return Content(attributes[key], bool(attributes.get(f"{key}.truncated")))
+            return Content(_said(attributes[key]), bool(attributes.get(f"{key}.truncated")))
     return None
+
+
+def _said(value: Any) -> Any:
+    """Bytes that are text, as text: some producers put serialized JSON on the wire as it is."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value
+    return value
 
 
 def loads(value: Any) -> Any:
@@ -77,18 +87,20 @@ def argument(given: Content | None, key: str) -> str:
 
 
 def integer(attributes: Attributes, *keys: str) -> int | None:
-    """The first of the keys that holds a count."""
+    """The first of the keys that holds a count. Some producers write -1 for a count that they do not know."""
     for key in keys:
         value = attributes.get(key)
-        if isinstance(value, bool):
-            continue
-        if isinstance(value, int):
-            return value
+        if isinstance(value, str) and value.isdecimal() and len(value) < 19:
+            value = int(value)
         if isinstance(value, float) and value.is_integer():
-            return int(value)
-        if isinstance(value, str) and value.isdigit() and len(value) < 19:
-            return int(value)
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST:
+            return value
     return None
+
+
+_MOST = 10**15
+"""More than anyone counted: a broken number, and a sum of such would fit no column."""
 
 
 _INPUT = (

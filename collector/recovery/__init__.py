@@ -40,6 +40,7 @@ def recover(spans: Iterable[SpanFacts], contract: ResolvedContract | None = None
     visits = complete(Visits(tree))
     histories.fill(visits.all)
     edges = find_edges(tree, visits, find(tree, visits))
-    writer = Writer(tree, visits, contract or NO_CONTRACT)
-    document = writer.write(edges, Reader(tree, visits, carriers_of).read)
+    contract = contract or NO_CONTRACT
+    writer = Writer(tree, visits, contract)
+    document = writer.write(edges, Reader(tree, visits, carriers_of, contract).read)
     return Recovered(document, writer.notes.all(), len(visits.all))

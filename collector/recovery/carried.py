@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from collector.contracts.model import NO_CONTRACT, ResolvedContract
 from collector.contracts.names import snake_case
 from collector.conventions.base import Carriers
 from collector.facts import Content, Envelope, Message, values
@@ -39,8 +40,11 @@ class Carried:
 class Reader:
     """Reads what each edge carried."""
 
-    def __init__(self, tree: Tree, visits: Visits, carriers: Callable[[str], Carriers]) -> None:
-        self.tree, self.visits, self.carriers = tree, visits, carriers
+    def __init__(
+        self, tree: Tree, visits: Visits, carriers: Callable[[str], Carriers], contract: ResolvedContract = NO_CONTRACT
+    ) -> None:
+        self.tree, self.visits, self.carriers, self.contract = tree, visits, carriers, contract
+        self._asked_names: dict[str, frozenset[str]] = {}  # by role
         self.envelopes: dict[str, list[tuple[int, Envelope]]] = {}
         for node in tree.ordered:
             for fact in node.span.facts:
@@ -95,9 +99,8 @@ class Reader:
             bare = arguments is None or not isinstance(values.parse(arguments.value), dict)
             if bare:  # a tool span that lost the names of its arguments: the model's call has them
                 arguments = call.arguments
-        target = edge.target.name if edge.target is not None else edge.target_name
         if arguments is not None:
-            self._take(out, arguments, carriers, target)
+            self._take(out, arguments, carriers, edge)
             out.recorded = out.recorded or carriers.arguments or edge.mode == "delegate" or bool(out.fields)
             self._disagree(edge, out)
         if signal is not None and signal.stated:
@@ -108,7 +111,7 @@ class Reader:
             if message is not None or words.value is not None:
                 out.recorded = True
             if words.value:
-                self._take(out, words, carriers, target)
+                self._take(out, words, carriers, edge)
         if not out.fields:
             self._first(edge, carriers.with_call, carriers, out)
 
@@ -117,7 +120,7 @@ class Reader:
         given = edge.target.content("input") if edge.target is not None else None
         if given is None or not isinstance(values.parse(given.value), dict):
             return
-        own = {f.name: values.parse(f.value) for f in reader.of_value(given.value)}
+        own = {f.name: values.parse(f.value) for f in reader.of_value(given.value, self._asked_for(edge))}
         out.disagree = [f.name for f in out.fields if f.name in own and own[f.name] != values.parse(f.value)]
 
     def _asked(self, edge: Edge) -> tuple[Message | None, Any]:
@@ -140,7 +143,7 @@ class Reader:
                 continue
             out.recorded = True
             before = len(out.fields)
-            self._take(out, content, carriers, edge.target.name if edge.target is not None else edge.target_name)
+            self._take(out, content, carriers, edge)
             if len(out.fields) > before or out.redacted:
                 return
 
@@ -182,8 +185,9 @@ class Reader:
                 return envelope.content
         return None
 
-    def _take(self, out: Carried, content: Content, carriers: Carriers, target: str) -> None:
+    def _take(self, out: Carried, content: Content, carriers: Carriers, edge: Edge) -> None:
         value = content.value
+        asked = self._asked_for(edge)
         if carriers.unwrap is not None:
             value = carriers.unwrap(value)
         if values.is_redacted(value):
@@ -193,13 +197,24 @@ class Reader:
         parsed = values.opened(value)
         if parsed is not None:
             entries, cut = parsed
-            found = reader.of_arguments({k: v for k, v in entries.items() if not _names_target(k, v, target)}, cut)
+            found = reader.of_arguments(
+                {k: v for k, v in entries.items() if not _names_target(k, v, asked)}, cut, asked
+            )
         else:
-            found = reader.of_value(value)
+            found = reader.of_value(value, asked)
         if found and all(f.state == "redacted" for f in found) and len(found) == 1 and found[0].name == reader.MESSAGE:
             out.redacted = True
             return
         out.fields = reader.merge([*out.fields, *found])
+
+    def _asked_for(self, edge: Edge) -> frozenset[str]:
+        """The names that the contract asks for at this boundary."""
+        name, attribute = (edge.target.name, edge.target.role) if edge.target is not None else (edge.target_name, "")
+        role = self.contract.role_of(name, attribute)
+        role = f"{role}.return" if edge.mode == "return" else role
+        if role not in self._asked_names:
+            self._asked_names[role] = self.contract.asked_of(role)
+        return self._asked_names[role]
 
     def _of_return(self, edge: Edge) -> Carried:
         out = Carried()
@@ -209,7 +224,7 @@ class Reader:
         if content is None:
             return out
         carriers = self.carriers(edge.source.convention)
-        self._take(out, content, carriers, "")
+        self._take(out, content, carriers, edge)
         out.recorded = not out.redacted
         return out
 
@@ -237,7 +252,6 @@ def _is_for(envelope: Envelope, edge: Edge) -> bool:
     return from_source and (not envelope.target or names.agent_key(envelope.target) in target)
 
 
-def _names_target(key: str, value: Any, target: str) -> bool:
-    if snake_case(key) not in reader.ENDPOINTS:
-        return False
-    return isinstance(value, str)
+def _names_target(key: str, value: Any, asked: frozenset[str]) -> bool:
+    name = snake_case(key)
+    return name in reader.ENDPOINTS and name not in asked and isinstance(value, str)

@@ -44,6 +44,8 @@ class Writer:
         placed = sorted(carried, key=lambda pair: _order(pair[0]))
         handoffs = [self._handoff(edge, what, tick) for tick, (edge, what) in enumerate(placed, start=1)]
         self._history(placed, handoffs)
+        for (edge, _what), record in zip(placed, handoffs, strict=True):
+            self._left_behind(edge, record)
         self._span_times()
         _distinct(handoffs)
         written: dict[str, Any] = values.plain(
@@ -118,7 +120,7 @@ class Writer:
             "tick": tick,
             "reason": edge.signal.reason if edge.signal is not None else "",
             "latency_ms": latency,
-            "fields": self._fields(what.fields, []),
+            "fields": self._fields(what.fields),
             "run": self.tree.run_of(anchor.span.trace_id),
             "origin": {
                 "convention": anchor.span.convention,
@@ -139,23 +141,26 @@ class Writer:
         told = [self.notes.add(code, record["handoff_id"]) for code in flags]
         if what.disagree:
             told.append(self.notes.add("input_disagrees", record["handoff_id"], ", ".join(what.disagree)))
-        if left := self._left_behind(edge, target, record):
-            record["left_behind"] = left
-            told.append(self.notes.add("left_behind", record["handoff_id"], ", ".join(left)))
         if told:
             record["notes"] = told  # the dossier shows them
         return record
 
-    def _left_behind(self, edge: Edge, target: str, record: dict[str, Any]) -> list[str]:
-        """Required fields that the source had been given itself and did not pass: the loss is here, not further up."""
+    def _left_behind(self, edge: Edge, record: dict[str, Any]) -> None:
+        """Note required fields that the source had been given itself and did not pass: the loss is here, not further up."""
         if edge.target is None or edge.mode == "return" or "recorded" in record:
-            return []
-        required = self.contract.contract.get(self._entries[names.agent_key(target)]["role"])
+            return
+        role = self._entries[names.agent_key(record["target_agent"])]["role"]
+        required = self.contract.contract.get(role)
         given = edge.source.content("input")
         if required is None or given is None:
-            return []
-        had = {self.contract.canonical_field(f.name) for f in reader.of_value(given.value)}
-        return sorted((set(required.fields) - {f["name"] for f in record["fields"]}) & had)
+            return
+        read = reader.of_value(given.value, self.contract.asked_of(role))
+        had = {self.contract.canonical_field(f.name) for f in read}
+        there = {f["name"] for f in record["fields"] if "seen_in" not in f or required.accept == "visible"}
+        if left := sorted((set(required.fields) - there) & had):
+            record["left_behind"] = left
+            told = self.notes.add("left_behind", record["handoff_id"], ", ".join(left))
+            record["notes"] = [*record.get("notes", ()), told]
 
     def _span_times(self) -> None:
         """Note the spans whose times are broken."""
@@ -170,19 +175,17 @@ class Writer:
             elif node.span.end_ns < node.span.start_ns:
                 self.notes.add("duration_negative", where, node.span.name)
 
-    def _fields(self, carried: Sequence[Field], seen: Sequence[Field]) -> list[dict[str, Any]]:
+    def _fields(self, carried: Sequence[Field]) -> list[dict[str, Any]]:
         out: dict[str, dict[str, Any]] = {}
-        for field, history in [(f, False) for f in carried] + [(f, True) for f in seen]:
+        for field in carried:
             name = self.contract.canonical_field(field.name)
-            if name in out:
+            if name in out and (values.is_empty(field.value) or not values.is_empty(out[name]["value"])):
                 continue
             entry: dict[str, Any] = {"kind": reader.kind(name), "name": name, "value": field.value}
             if field.original and field.original != name:
                 entry["original"] = field.original
             if field.state != "full":
                 entry["state"] = field.state
-            if history:
-                entry["seen_in"] = "history"
             out[name] = entry
         return list(out.values())
 
@@ -221,6 +224,7 @@ class Writer:
         if edge.target is None or edge.mode == "return":
             return (None, []) if edge.target is None else self._return_latency(edge)
         target = edge.target
+        known = True
         if edge.mode == "delegate":
             start_node = (
                 edge.via.node if edge.via is not None else (edge.signal.node if edge.signal is not None else None)
@@ -231,20 +235,24 @@ class Writer:
                 return None, []  # a call that has no span of its own has no start
             begin = start_node.start if start_node is not None else None
             if begin is None:
-                models = [m.node.end for m in edge.source.models if m.node.end <= target.start]
+                models = [m.node.end for m in edge.source.models if m.node.ended and m.node.end <= target.start]
                 begin = max(models, default=edge.source.start)
             where = start_node if start_node is not None else edge.source.first
         elif edge.signal is not None:
             begin, where = edge.signal.end, edge.signal.node
+            known = edge.signal.node.ended
             if edge.signal.node in edge.source.nodes:
                 begin = min(begin, edge.source.end)
         else:
             begin, where = edge.source.end, edge.source.first
+            known = any(n.ended for n in edge.source.nodes)
         if where.clock != target.first.clock:
             return None, ["latency_two_clocks"]
         gap = target.start - begin
         if not target.first.span.start_ns or not where.span.start_ns:
             return None, ["start_missing"]
+        if not known:
+            return None, ["end_missing"]
         if gap < 0:
             return None, ["latency_negative"]
         waited = edge.mode == "transfer" and edge.source.trace_id != target.trace_id and edge.evidence != "inferred"
@@ -257,6 +265,8 @@ class Writer:
             return None, []  # no call, or one that has no span of its own
         if via.node.clock != edge.source.first.clock:
             return None, ["latency_two_clocks"]
+        if not via.node.ended or not any(n.ended for n in edge.source.nodes):
+            return None, ["end_missing"]
         gap = via.end - edge.source.end
         return (_milliseconds(gap), []) if gap >= 0 else (None, ["latency_negative"])
 

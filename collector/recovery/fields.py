@@ -5,7 +5,7 @@ Separate from what carried them (`carried.py`): given a value, its fields are th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from typing import Any
 
@@ -57,6 +57,7 @@ _KINDS = (
 )
 
 
+_NO_NAMES: frozenset[str] = frozenset()
 _NOTHING = frozenset({"", "null", "None"})
 """What serializers write for no value at all, as a whole content."""
 
@@ -80,46 +81,52 @@ def kind(name: str) -> str:
     return "note"
 
 
-def of_arguments(entries: dict[str, Any], cut: tuple[str, ...] = ()) -> list[Field]:
-    """Fields of a call's arguments. `cut`: the path of keys to the value that a length limit cut."""
-    if len(entries) == 1:
+def of_arguments(entries: dict[str, Any], cut: tuple[str, ...] = (), asked: Set[str] = _NO_NAMES) -> list[Field]:
+    """Fields of a call's arguments. `cut`: the path of keys to the value that a length limit cut.
+
+    `asked`: names that the contract asks for. An argument of such a name is that field, also where it would else be taken for a bag, for
+    the message or for the target's name.
+    """
+    if len(entries) == 1 and (name := snake_case(next(iter(entries)))) not in asked:
         key, only = next(iter(entries.items()))
         inner = values.opened(only)
         # A text is all that was passed, whatever the argument is called; an object is a value of its own, but for a bag.
         if inner is not None and (isinstance(only, str) or key.casefold() in WHOLE or key.casefold() in BAGS):
-            return of_object(inner[0], inner[1] or cut[1:])
-        if snake_case(key) in WHOLE and isinstance(only, str):
-            return of_text(only)
+            return of_object(inner[0], inner[1] or cut[1:], asked)
+        if name in WHOLE and isinstance(only, str):
+            return of_text(only, asked)
         if isinstance(only, str):
-            return merge([*of_object(entries, cut), *_labelled(only)])
-    return of_object(entries, cut)
+            return merge([*of_object(entries, cut, asked), *_labelled(only)])
+    return of_object(entries, cut, asked)
 
 
-def of_object(entries: dict[str, Any], cut: tuple[str, ...] = ()) -> list[Field]:
-    """Fields of an object: its keys; bags opened; text that is JSON read. `cut` as in `of_arguments`."""
+def of_object(entries: dict[str, Any], cut: tuple[str, ...] = (), asked: Set[str] = _NO_NAMES) -> list[Field]:
+    """Fields of an object: its keys; bags opened; text that is JSON read. `cut` and `asked` as in `of_arguments`."""
     out: list[Field] = []
     for key, value in entries.items():
         name = snake_case(str(key))
         if not name:
             continue
         further = cut[1:] if cut[:1] == (key,) else ()
-        bag = values.opened(value) if name in BAGS else None
+        bag = values.opened(value) if name in BAGS or (name in asked and len(entries) == 1) else None
         if bag is not None:
-            out += of_object(bag[0], bag[1] or further)
+            inside = of_object(bag[0], bag[1] or further, asked)
+            out += inside if name not in asked else [f for f in inside if f.name in asked]
+        if bag is not None and name not in asked:
             continue
         inner = values.parse(value)
-        field = _field(name, str(key), inner if isinstance(inner, (dict, list)) else value)
+        field = _field(name, str(key), inner if isinstance(inner, (dict, list)) or inner == "" else value)
         if cut[:1] == (key,) and field.state == "full":
             field = msgspec.structs.replace(field, state="truncated")
         out.append(field)
     return merge(out)
 
 
-def of_text(text: str) -> list[Field]:
+def of_text(text: str, asked: Set[str] = _NO_NAMES) -> list[Field]:
     """Fields of a text: those of the JSON or the literal in it, else its labelled lines beside the whole as `message`, else `message` alone."""
     parsed = values.opened(text)
     if parsed is not None:
-        return of_object(*parsed)
+        return of_object(*parsed, asked)
     if text.strip() in _NOTHING or values.is_empty(values.parse(text)):
         return []
     if values.is_redacted(text):
@@ -132,13 +139,13 @@ def _labelled(text: str) -> list[Field]:
     return [_field(snake_case(label), label, value) for label, value in form.items()]
 
 
-def of_value(value: Any) -> list[Field]:
+def of_value(value: Any, asked: Set[str] = _NO_NAMES) -> list[Field]:
     """Fields of content of any form."""
     parsed = values.opened(value)
     if parsed is not None:
-        return of_arguments(*parsed)
+        return of_arguments(*parsed, asked)
     if isinstance(value, str):
-        return of_text(value)
+        return of_text(value, asked)
     if values.is_empty(value):
         return []
     return [_field(MESSAGE, MESSAGE, value)]
@@ -151,8 +158,10 @@ def _field(name: str, original: str, value: Any) -> Field:
 
 
 def merge(fields: Iterable[Field]) -> list[Field]:
-    """One field a name, the first (the more trusted) first."""
+    """One field a name: the first (the more trusted) that has a value, as whoever reads all that was passed finds it."""
     out: dict[str, Field] = {}
     for field in fields:
-        out.setdefault(field.name, field)
+        first = out.setdefault(field.name, field)
+        if values.is_empty(first.value) and not values.is_empty(field.value):
+            out[field.name] = field
     return list(out.values())

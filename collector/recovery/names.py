@@ -30,6 +30,7 @@ _TARGETS = (
 )  # fmt: skip
 """Arguments by which tools that are called like a handover, and like no agent, name the target."""
 
+_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
 _NOT_ASCII_LETTER = re.compile(r"[^a-z0-9_]")
 _WORD = re.compile(r"[^\W_]")
 _AGENT = re.compile(r"^agent[_-]", re.I)
@@ -58,7 +59,7 @@ def agent_key(name: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def slugs(name: str) -> frozenset[str]:
-    """The forms in which frameworks write the name inside a tool's name: letters outside ASCII kept, folded, replaced or dropped."""
+    """The forms in which frameworks write the name inside a tool's name: letters outside ASCII kept, folded, spelled out, replaced or dropped."""
     text = unicodedata.normalize("NFC", clean(name))
     out = {agent_key(name)}
     for lower in (text.casefold(), text.lower()):  # they differ in some letters: a sharp s folds to two
@@ -66,6 +67,7 @@ def slugs(name: str) -> frozenset[str]:
         for form in (
             lower,
             ascii_folded,
+            lower.translate(_SPELLED_OUT),
             "".join(c if c.isascii() else "_" for c in lower),
             "".join(c for c in lower if c.isascii()),
         ):

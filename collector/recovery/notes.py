@@ -14,7 +14,7 @@ NOTES: dict[str, str] = {
     "clock_skew": "a span of another process lies outside of the span that caused it; its clock was moved",
     "duration_negative": "a span ends before it starts; its duration counts as none",
     "start_missing": "a span has no start; the latency is not known",
-    "end_missing": "a span has no end; it was still open, or its end was lost",
+    "end_missing": "a span has no end that can be right; it was still open, or its end was lost",
     "input_disagrees": "the arguments and what the target was given disagree; the arguments count",
     "left_behind": "the source was given a required field itself and did not pass it on",
 }

@@ -44,6 +44,11 @@ class Node:
         return max(self.span.end_ns, self.span.start_ns, self.missing_end) + self.shift
 
     @property
+    def ended(self) -> bool:
+        """Whether `end` is more than the start in an end's place."""
+        return bool(self.missing_end) or 0 < self.span.end_ns >= self.span.start_ns
+
+    @property
     def clock(self) -> tuple[str, str]:
         """Spans of one process share a clock."""
         return (self.span.service, self.span.instance)
@@ -187,7 +192,7 @@ class Tree:
             up = node
             while up.parent is not None:
                 if id(up.parent) in seen:
-                    up.parent = None
+                    _earliest_above(up.parent).parent = None
                     break
                 seen.add(id(up.parent))
                 up = up.parent
@@ -258,6 +263,14 @@ class Tree:
     def run_of(self, trace: str) -> str:
         """The run that a trace belongs to, by the name of its earliest trace."""
         return self.runs.of(trace)
+
+
+def _earliest_above(node: Node) -> Node:
+    """Of a cycle of parents the span that started first."""
+    around = [node]
+    while (up := around[-1].parent) is not None and up is not node:
+        around.append(up)
+    return min(around, key=lambda n: (n.start, n.key))
 
 
 def _names_agent(children: Iterable[Node]) -> str:

@@ -19,6 +19,7 @@ from collector.otlp.json import decode_traces
 from collector.recovery import Facts, Recovered, extract, recover
 from orbitrelay import Analysis, analyse, from_document
 from tests.collector.spans import Trace, recovered, relays
+from tests.conformance import answers
 
 CASES = Path(__file__).parent / "cases"
 
@@ -236,6 +237,14 @@ def test_15_cycle_of_three_is_seen_though_no_pair_goes_back_and_forth() -> None:
     found = {(b.kind, b.subject): float(b.severity) for b in analysed(result).bottlenecks}
     assert [severity for (kind, _subject), severity in found.items() if kind == "cycle"] == [0.5]
     assert {kind for kind, _subject in found} == {"cycle", "rework"}
+
+
+# ---- of the same sort, with the right answer beside the input
+
+
+@pytest.mark.parametrize("case", [p.parent for p in sorted(CASES.glob("*/expected.md")) if "```text" in p.read_text()], ids=lambda p: p.name)  # fmt: skip
+def test_a_case_comes_out_as_its_expected_page_says(case: Path) -> None:
+    assert answers.found(case) == answers.expected(case)
 
 
 # ---- beyond the reported ones: what the same people could have reported

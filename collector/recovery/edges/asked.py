@@ -20,7 +20,8 @@ def signalled(edges: Edges) -> None:
     waiting: dict[tuple[str, str], list[Signal]] = {}
     asked: dict[str, list[Signal]] = {}  # the same, whatever the run, but for requests told by a name alone
     unnamed: dict[tuple[str, int], list[Signal]] = {}
-    pending = iter([s for s in edges.signals if not s.taken_by and not s.failed and s.mode != "return"])
+    wanted = [s for s in edges.signals if not s.taken_by and not s.failed and s.mode != "return"]
+    pending = iter([s for s in wanted if not _to_itself(edges, s)])
     head = next(pending, None)
     for visit in edges.visits.all:
         while head is not None and head.start <= visit.start:
@@ -41,6 +42,11 @@ def signalled(edges: Edges) -> None:
             chosen = _from_another_run(edges, asked, visit)
         if chosen is not None:
             edges.take_up(chosen, visit)
+
+
+def _to_itself(edges: Edges, signal: Signal) -> bool:
+    """Whether an agent asks for itself, by a tool's name alone: it only goes on. A marker that says so is its producer's word."""
+    return not signal.sure and edges.is_called(signal.source, signal.target)
 
 
 def _latest(edges: Edges, stacks: Iterable[list[Signal]], visit: AgentVisit) -> Signal | None:

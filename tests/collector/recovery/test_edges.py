@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.collector.spans import Trace, recovered, relays
 
 
@@ -247,15 +249,17 @@ def test_skewed_clock_of_another_process_changes_no_edge_and_costs_only_the_late
         ]
 
 
-def test_self_handoff_needs_an_explicit_request() -> None:
+@pytest.mark.parametrize("stated", [False, True])
+def test_self_handoff_needs_a_marker_for_a_tools_name_alone_is_an_agent_going_on(stated: bool) -> None:
     t = Trace()
     root = t.span("w", 0, 90)
     t.agent("Lager", 0, 10, root)
     again = t.agent("Lager", 12, 20, root)
-    t.tool("transfer_to_lager", 18, 19, again, arguments={"rest": 2})
+    marker = {"gen_ai.transfer.target.name": "Lager"} if stated else {}
+    t.tool("transfer_to_lager", 18, 19, again, arguments={"rest": 2}, attributes=marker)
     t.agent("Lager", 22, 30, root)
 
-    assert relays(recovered(t)) == ['Lager -> Lager transfer explicit 3 {"rest": 2}']
+    assert relays(recovered(t)) == (['Lager -> Lager transfer explicit 3 {"rest": 2}'] if stated else [])
 
 
 def test_a_crash_that_lost_the_callers_span_leaves_the_caller_in_its_calls() -> None:
