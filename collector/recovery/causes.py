@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from collector.recovery.tree import Node, SpanKey, Tree
+from collector.recovery.node import Node, SpanKey
+from collector.recovery.tree import Tree
 from collector.recovery.visit import AgentVisit, Tool
 from collector.recovery.visits import Visits
 

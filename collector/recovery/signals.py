@@ -13,7 +13,8 @@ import msgspec
 
 from collector.facts import Call, Content, Message, Mode, Transfer
 from collector.recovery import names
-from collector.recovery.tree import Node, Tree
+from collector.recovery.node import Node
+from collector.recovery.tree import Tree
 from collector.recovery.visit import LOOK_BACK, AgentVisit, Model, Tool
 from collector.recovery.visits import Visits
 from collector.recovery.words import answers

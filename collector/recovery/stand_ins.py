@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from collector.facts import ToolCall, Transcript, Visit
 from collector.recovery import names
-from collector.recovery.tree import Node
+from collector.recovery.node import Node
 from collector.recovery.visit import AgentVisit, Tool
 from collector.recovery.visits import Visits, below
 

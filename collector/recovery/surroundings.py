@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from collector.facts import ModelCall, ToolCall, Visit
 from collector.recovery import names
-
-if TYPE_CHECKING:
-    from collector.recovery.tree import Node, SpanKey
+from collector.recovery.node import Node, SpanKey
 
 _NEAR = 16
 """How many spans that began right before are asked what they are part of."""

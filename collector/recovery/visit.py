@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from collector.facts import Content, Message, ModelCall, ToolCall, Usage, Visit, values
 from collector.recovery import names
-from collector.recovery.tree import Node
+from collector.recovery.node import Node
 
 LOOK_BACK = 64
 """How many runs or calls are looked at for one that is the same, recorded twice: more do not go on at once."""

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from collector.facts import Known, ModelCall, ToolCall, Visit
 from collector.recovery import names
-from collector.recovery.tree import Node, Tree
+from collector.recovery.node import Node
+from collector.recovery.tree import Tree
 from collector.recovery.visit import LOOK_BACK, AgentVisit, Model, Tool, join_twin, merge_models, merge_tools, overlap
 
 _SAME = 0.8
