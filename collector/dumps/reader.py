@@ -23,7 +23,9 @@ class ByteReader:
         self._buffer = b""
         self._at = 0
         self._ended = False
-        self._fault: DumpError | None = None
+        self._fault: tuple[str, str] | None = (
+            None  # not the exception: its frames would hold this, and what is read from
+        )
         self.position = 0
 
     @property
@@ -39,13 +41,13 @@ class ByteReader:
             try:
                 piece = self._source.read(max(_READ, size - self.available))
             except DumpError as err:
-                piece, self._fault = b"", err
+                piece, self._fault = b"", (err.message, err.where)
             if piece:
                 self._buffer, self._at = self._buffer[self._at :] + piece, 0
             else:
                 self._ended = True
         if self._fault and not self.available:
-            raise self._fault
+            raise DumpError(*self._fault)
         return self.available
 
     def peek(self, size: int) -> bytes:
@@ -98,7 +100,6 @@ class ByteReader:
         start = self.position
         data = self.take(size)
         if len(data) < size:
-            raise self._fault or DumpError(
-                f"{what} is incomplete: {size} bytes announced, {len(data)} there", f"byte {start}"
-            )
+            incomplete = f"{what} is incomplete: {size} bytes announced, {len(data)} there", f"byte {start}"
+            raise DumpError(*(self._fault or incomplete))
         return data

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
 import random
+import weakref
 import zlib
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from collector.dumps import Batch, ReadNote, inputs, open_dump, read_dump
+from collector.dumps import Batch, ReadNote, compression, inputs, open_dump, read_dump
+from collector.dumps.model import DumpError
 from collector.otlp import encode
 from collector.otlp.model import LogRecord
 from tests.collector.dumps.worlds import BRIEF, JSON, PROTOBUF, SPANS, brief, read, said
@@ -212,6 +215,27 @@ def test_a_cut_compressed_dump_gives_what_came_before_the_cut(pack: object) -> N
 
     assert 0 < len(spans) < 200
     assert any(note.kind == "unreadable" for note in notes)
+
+
+def drain(stream: io.BytesIO) -> None:
+    reader, _ = compression.plain(stream)
+    while reader.take(1 << 20):
+        pass
+
+
+@pytest.mark.parametrize("cut", [gzip.compress(JSON)[:-3], zstandard.ZstdCompressor().compress(JSON)[:-3] + b"x" * 9])
+def test_what_held_a_broken_stream_goes_at_once_and_not_when_the_collector_comes_by(cut: bytes) -> None:
+    gc.collect()
+    gc.disable()  # a zstd window is up to 128 MiB: seventeen of them are two gigabytes
+    try:
+        stream = io.BytesIO(cut)
+        kept = weakref.ref(stream)
+        with pytest.raises(DumpError):
+            drain(stream)
+        del stream
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_broken_gzip_says_so() -> None:
