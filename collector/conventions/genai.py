@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions.base import Convention
 from collector.facts import Fact, Known, Message, ModelCall, ToolCall, Transfer, Visit
@@ -152,9 +153,9 @@ def spoken(span: Span) -> tuple[tuple[Message, ...] | None, tuple[Message, ...] 
     heard = reading.messages(a["gen_ai.input.messages"]) if "gen_ai.input.messages" in a else None
     said = reading.messages(a["gen_ai.output.messages"]) if "gen_ai.output.messages" in a else None
     if heard is None:
-        heard = reading.flattened(a, "llm.input_messages") or reading.prompts(a, "gen_ai.prompt")
+        heard = openinference.flattened(a, "llm.input_messages") or reading.prompts(a, "gen_ai.prompt")
     if said is None:
-        said = reading.flattened(a, "llm.output_messages") or reading.prompts(a, "gen_ai.completion")
+        said = openinference.flattened(a, "llm.output_messages") or reading.prompts(a, "gen_ai.completion")
     if span.events and (heard is None or said is None):
         in_events = reading.event_messages(span)
         heard, said = heard if heard is not None else in_events[0], said if said is not None else in_events[1]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collector.conventions import agno_reading as agno
+from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Content, Fact, ModelCall, Visit
+from collector.facts import Content, Fact, Visit
 from collector.otlp.model import STATUS_ERROR, Span
 
 
@@ -33,12 +34,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             named=bool(name) and name not in ("Agent", "Team"),
         )
     elif kind == "LLM":
-        yield ModelCall(
-            model=reading.model(a),
-            usage=reading.usage(a),
-            heard=reading.flattened(a, "llm.input_messages"),
-            said=reading.flattened(a, "llm.output_messages"),
-        )
+        yield openinference.model_call(a)
     elif kind == "TOOL":
         yield agno.tool(
             reading.text(a, "tool.name") or span.name,

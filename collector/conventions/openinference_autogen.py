@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Fact, Known, ModelCall, ToolCall, Visit, values
+from collector.facts import Fact, Known, ToolCall, Visit, values
 from collector.otlp.model import STATUS_ERROR, Span
 
 _NOBODY = ("start", "user", "")
@@ -43,12 +44,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             failed=span.status_code == STATUS_ERROR,
         )
     elif kind == "LLM":
-        yield ModelCall(
-            model=reading.model(a),
-            usage=reading.usage(a),
-            heard=reading.flattened(a, "llm.input_messages"),
-            said=reading.flattened(a, "llm.output_messages"),
-        )
+        yield openinference.model_call(a)
     elif "participant_names" in a:
         yield Known(reading.strings(a["participant_names"]))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collector.conventions import crewai_reading as crewai
+from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
 from collector.facts import Content, Fact, Message, ModelCall, Visit, values
@@ -40,8 +41,8 @@ def _facts(span: Span) -> Iterator[Fact]:
         yield ModelCall(
             model=reading.model(a),
             usage=reading.usage(a),
-            heard=reading.flattened(a, "llm.input_messages"),
-            said=reading.flattened(a, "llm.output_messages") or _called(a.get("output.value")),
+            heard=openinference.flattened(a, "llm.input_messages"),
+            said=openinference.flattened(a, "llm.output_messages") or _called(a.get("output.value")),
         )
     elif "crew_agents" in a:
         yield crewai.crew(a["crew_agents"])

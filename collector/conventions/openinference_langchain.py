@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collector.conventions import langgraph_reading as langgraph
+from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Fact, ModelCall, Visit
+from collector.facts import Fact, Visit
 from collector.otlp.model import STATUS_ERROR, Span
 
 
@@ -23,13 +24,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     inputs, outputs = reading.content(a, "input.value"), reading.content(a, "output.value")
     if kind == "LLM":
         if at.node != "__start__":  # a model that a graph asks where to start: a router
-            yield ModelCall(
-                model=reading.model(a),
-                agent=at.agent,
-                usage=reading.usage(a),
-                heard=reading.flattened(a, "llm.input_messages"),
-                said=reading.flattened(a, "llm.output_messages"),
-            )
+            yield openinference.model_call(a, at.agent)
     elif kind == "TOOL":
         name = reading.text(a, "tool.name") or span.name
         failed = span.status_code == STATUS_ERROR and not langgraph.is_control_flow(span.events)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from collector.conventions import llama_index_reading as llama_index
+from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
 from collector.facts import Content, Fact, ModelCall, Visit, values
@@ -24,7 +25,8 @@ def _facts(span: Span) -> Iterator[Fact]:
     a = span.attributes
     kind = a.get("openinference.span.kind")
     if kind == "LLM":
-        heard, said = reading.flattened(a, "llm.input_messages"), reading.flattened(a, "llm.output_messages")
+        heard = openinference.flattened(a, "llm.input_messages")
+        said = openinference.flattened(a, "llm.output_messages")
         if heard is not None or said is not None:
             yield ModelCall(model=reading.model(a), usage=reading.usage(a), heard=heard, said=said)
     elif kind == "TOOL":

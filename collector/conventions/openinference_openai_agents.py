@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Fact, ModelCall, ToolCall, Transfer, Visit
+from collector.facts import Fact, ToolCall, Transfer, Visit
 from collector.otlp.model import STATUS_ERROR, Span
 
 _HANDOFF = "handoff to "
@@ -30,12 +31,7 @@ def _facts(span: Span) -> Iterator[Fact]:
                 named=True,
             )
     elif kind == "LLM":
-        yield ModelCall(
-            model=reading.model(a),
-            usage=reading.usage(a),
-            heard=reading.flattened(a, "llm.input_messages"),
-            said=reading.flattened(a, "llm.output_messages"),
-        )
+        yield openinference.model_call(a)
     elif kind == "TOOL":
         if span.name.startswith(_HANDOFF) and "tool.name" not in a:
             target = reading.text(a, "output.value") or span.name.removeprefix(_HANDOFF)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions import smolagents_reading as smolagents
 from collector.conventions.base import Carriers, Convention
@@ -37,7 +38,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         )
     elif kind == "LLM":
         yield ModelCall(
-            model=reading.model(a), usage=reading.usage(a), heard=reading.flattened(a, "llm.input_messages")
+            model=reading.model(a), usage=reading.usage(a), heard=openinference.flattened(a, "llm.input_messages")
         )
     elif kind == "TOOL":
         yield ToolCall(

@@ -280,42 +280,6 @@ def indexed(attributes: Attributes, prefix: str) -> dict[int, dict[str, Any]]:
     return dict(sorted(out.items()))
 
 
-def flattened(attributes: Attributes, prefix: str) -> tuple[Message, ...] | None:
-    """OpenInference's `llm.input_messages.N.message.*`; None where there is no such key."""
-    rows = indexed(attributes, prefix)
-    if not rows:
-        return None
-    out = []
-    for row in rows.values():
-        inner = {k.removeprefix("message."): v for k, v in row.items()}
-        texts = [
-            p["message_content.text"]
-            for p in indexed(inner, "contents").values()
-            if isinstance(p.get("message_content.text"), str)
-        ]
-        whole = inner.get("content")
-        if isinstance(whole, str) and whole not in (
-            *texts,
-            "\n".join(texts),
-        ):  # some producers write a message both ways
-            texts.insert(0, whole)
-        calls = []
-        for raw in indexed(inner, "tool_calls").values():
-            named = {k.removeprefix("tool_call."): v for k, v in raw.items()}
-            arguments = Content(named["function.arguments"]) if "function.arguments" in named else None
-            calls.append(Call(str(named.get("function.name", "")), str(named.get("id", "")), arguments))
-        out.append(
-            Message(
-                str(inner.get("role", "")),
-                "\n".join(texts) if texts else None,
-                str(inner.get("name", "")),
-                tuple(calls),
-                str(inner.get("tool_call_id", "")),
-            )
-        )
-    return tuple(out)
-
-
 def prompts(attributes: Attributes, prefix: str) -> tuple[Message, ...] | None:
     """The older `gen_ai.prompt.N.*` and `gen_ai.completion.N.*`; None where there is no such key."""
     rows = indexed(attributes, prefix)
