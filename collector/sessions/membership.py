@@ -1,6 +1,6 @@
-"""Which sessions there are and which traces they hold: the indexes behind the assembler, kept to the law as traces come.
+"""Which sessions there are and which traces they hold, kept to the law as traces come.
 
-Separate from the assembler, which keeps spans and time. The law is `grouping.components`; here it is kept step by step,
+Separate from the assembler, which takes spans and lets time pass. The law is `grouping.components`; here it is kept step by step,
 so that a trace costs no more than what it touches, however many sessions a chat group or a hard-coded thread id joins.
 
 Rules:
