@@ -94,11 +94,14 @@ def visit(span: Span) -> Visit:
     """An agent's run."""
     a = span.attributes
     heard, said = spoken(span)
+    given = reading.content(a, "input.value", "traceloop.entity.input")
+    if heard is None and given is not None and reading.is_conversation(given.value):
+        heard, given = reading.messages(given.value), None
     return Visit(
         name=agent_name(span),
         agent_id=reading.text(a, "gen_ai.agent.id"),
         role=reading.text(a, "orbitrelay.agent.role", "gen_ai.agent.role"),
-        input=reading.content(a, "input.value", "traceloop.entity.input"),
+        input=given,
         output=reading.content(a, "output.value", "traceloop.entity.output"),
         heard=heard,
         said=said,

@@ -154,6 +154,18 @@ def messages(value: Any) -> tuple[Message, ...] | None:
     return tuple(out)
 
 
+def is_conversation(value: Any) -> bool:
+    """Whether a content is nothing but messages, each with who says it."""
+    value = values.parse(value)
+    if isinstance(value, dict) and len(value) == 1:
+        value = value.get("messages")
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(m, dict) and {"role", "content"} <= m.keys() for m in value)
+    )
+
+
 def _cut(last: Message) -> Message:
     calls = last.calls
     if calls and calls[-1].arguments is not None:

@@ -23,10 +23,12 @@ _MARKS = "<[_*({█R"
 _BARE = re.compile(r"[*█]{3,}|REDACTED")
 _FENCE = re.compile(r"\A\s*```[a-z0-9]*[ \t]*\n(?P<inside>[^`]*)\n[ \t]*```\s*\Z", re.I)
 _LABEL = re.compile(
-    r"^[ \t>*_#-]{0,6}(?P<label>[^\W\d_][^:\n{}\[\]\"`|=<>]{0,38}?)[*_]{0,2}[ \t]*:[*_]{0,2}(?:[ \t]+(?P<value>.*))?$"
+    r"^[ \t>*_#-]{0,6}(?:\d{1,2}[.)][ \t]+[*_]{0,2})?(?P<label>[^\W\d_][^:\n{}\[\]\"`|=<>]{0,38}?)[*_]{0,2}[ \t]*:[*_]{0,2}(?:[ \t]+(?P<value>.*))?$"
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<label>[^\n]{1,40}?)[ \t]*#*$")
 _MAX_LABEL_WORDS = 4
+_OBJECT = re.compile(r'\{\s*"')
+_MOST_OBJECTS = 16
 
 
 def is_redacted(value: Any) -> bool:
@@ -132,33 +134,54 @@ def _of_literal(value: Any) -> Any:
 
 
 def labelled(text: str) -> dict[str, str] | None:
-    """The labelled lines and headings of a prose text: `Label: value` (a value may go on in the lines below), or `## Label` and what stands under it.
+    """The labelled lines and headings of a prose text that is a form.
 
-    None unless two labels at least are found: one colon in a sentence is no form.
+    None unless two labels at least are found, each once: one colon in a sentence is no form, and a transcript has its speakers again and again.
     """
-    out: dict[str, list[str]] = {}
+    found = labels(text)
+    form = dict(found)
+    return form if len(form) >= 2 and len(form) == len(found) else None
+
+
+def labels(text: str) -> list[tuple[str, str]]:
+    """All that reads like `Label: value` (a value may go on in the lines below), or like `## Label` and what stands under it, in order."""
+    out: list[tuple[str, list[str]]] = []
     current: list[str] | None = None
+    headed = False
     for line in text.splitlines():
         heading = _HEADING.match(line)
         found = heading or _LABEL.match(line)
         label = found.group("label").strip(" *_") if found else ""
         if found and label and len(label.split()) <= _MAX_LABEL_WORDS:
-            if label in out:
-                return None
-            current = out.setdefault(label, [])
+            current, headed = [], heading is not None
+            out.append((label, current))
             value = None if heading else found.group("value")
             if value:
                 current.append(value)
         elif current is not None:
             if not line.strip():
-                current = current or None
+                current = current if current or headed else None  # below a heading stands a paragraph of its own
             elif line[:1] in " \t-*•" or not current:
                 current.append(line)
             else:
                 current = None
-    if len(out) < 2:
-        return None
-    return {label: "\n".join(lines).strip() for label, lines in out.items()}
+    return [(label, "\n".join(lines).strip()) for label, lines in out]
+
+
+def inside(text: str) -> list[dict[str, Any]]:
+    """The JSON objects that stand in a prose text, in order: the first few, as a text has a few."""
+    out: list[dict[str, Any]] = []
+    at = 0
+    for _ in range(_MOST_OBJECTS):
+        found = _OBJECT.search(text, at)
+        if found is None:
+            break
+        try:
+            value, at = _DECODER.raw_decode(text, found.start())
+            out.append(plain(value))
+        except (ValueError, RecursionError):
+            at = found.end()
+    return out
 
 
 def is_empty(value: Any) -> bool:

@@ -96,7 +96,7 @@ def of_arguments(entries: dict[str, Any], cut: tuple[str, ...] = (), asked: Set[
         if name in WHOLE and isinstance(only, str):
             return of_text(only, asked)
         if isinstance(only, str):
-            return merge([*of_object(entries, cut, asked), *_labelled(only)])
+            return merge([*of_object(entries, cut, asked), *_in_prose(only, asked)])
     return of_object(entries, cut, asked)
 
 
@@ -119,6 +119,9 @@ def of_object(entries: dict[str, Any], cut: tuple[str, ...] = (), asked: Set[str
         if cut[:1] == (key,) and field.state == "full":
             field = msgspec.structs.replace(field, state="truncated")
         out.append(field)
+    for value in entries.values() if asked else ():
+        if isinstance(value, str) and values.opened(value) is None:
+            out += [f for f in _in_prose(value, asked) if f.name in asked]
     return merge(out)
 
 
@@ -131,12 +134,18 @@ def of_text(text: str, asked: Set[str] = _NO_NAMES) -> list[Field]:
         return []
     if values.is_redacted(text):
         return [Field(MESSAGE, text, MESSAGE, "redacted")]
-    return merge([_field(MESSAGE, MESSAGE, text), *_labelled(text)])
+    return merge([_field(MESSAGE, MESSAGE, text), *_in_prose(text, asked)])
 
 
-def _labelled(text: str) -> list[Field]:
-    form = values.labelled(text) or {}
-    return [_field(snake_case(label), label, value) for label, value in form.items()]
+def _in_prose(text: str, asked: Set[str]) -> list[Field]:
+    """The fields of a text that is a form; of any other text those that the contract asks for, by a label or in a JSON object."""
+    form = values.labelled(text)
+    told = form.items() if form is not None else values.labels(text) if asked else ()
+    out = [_field(snake_case(label), label, value) for label, value in told]
+    out = out if form is not None else [f for f in out if f.name in asked]
+    for entries in values.inside(text) if asked else ():
+        out += [f for f in of_object(entries, (), asked) if f.name in asked]
+    return out
 
 
 def of_value(value: Any, asked: Set[str] = _NO_NAMES) -> list[Field]:

@@ -42,6 +42,19 @@ def signalled(edges: Edges) -> None:
             chosen = _from_another_run(edges, asked, visit)
         if chosen is not None:
             edges.take_up(chosen, visit)
+            for signal in _beside(chosen, open_for):
+                edges.take_up(signal, visit)
+
+
+def _beside(chosen: Signal, stacks: Iterable[list[Signal]]) -> list[Signal]:
+    """The latest open requests for the same agent by runs that went on at the same time as the one whose request was taken up: one run answers all."""
+    found: dict[int, Signal] = {id(chosen.source): chosen}
+    for stack in stacks:
+        for signal in reversed(stack[-LOOK_BACK:]):
+            together = signal.source.start < chosen.source.end and chosen.source.start < signal.source.end
+            if not signal.taken_by and together and signal.source.parent is chosen.source.parent:
+                found.setdefault(id(signal.source), signal)
+    return [signal for signal in found.values() if signal is not chosen]
 
 
 def _to_itself(edges: Edges, signal: Signal) -> bool:
