@@ -49,7 +49,7 @@ test: lint types check-drift  ## lint, types, every test that needs no other pro
 	$(BIN)/python -m pytest -q -n 2 -m 'not services and not slow'
 
 FUZZ_SECONDS ?= 120
-FUZZ ?= otlp_protobuf otlp_protobuf_logs otlp_json otlp_json_logs dump compression recovery contracts trace_document
+FUZZ ?= otlp_protobuf otlp_protobuf_logs otlp_json otlp_json_logs dump compression content_encoding journal recovery contracts trace_document
 
 fuzz: $(STAMP)  ## fuzz every reader, FUZZ_SECONDS each (FUZZ=name for one)
 	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'

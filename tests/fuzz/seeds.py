@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import zstandard
+
+from collector.journal import segment
 from collector.otlp import encode, json
 from collector.otlp.model import Batch, LogRecord
+from collector.report import Record
 from tests.collector.dumps import test_dumps, test_shapes
 from tests.collector.otlp import test_hostile
+from tests.fuzz.targets import MARKER
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
@@ -45,6 +52,15 @@ def _made(target: str) -> Iterator[bytes]:
         yield from (data for data, _, _ in test_dumps.WAYS.values())
         yield from (data for data, _ in test_shapes.SHAPES.values())
         yield from (test_shapes.dumps(test_shapes.JAEGER), test_shapes.dumps(test_shapes.LANGFUSE))
+    elif target == "content_encoding":
+        yield from (gzip.compress(case) for case in cases)
+        yield from (zlib.compress(case) for case in cases)
+        yield from (zstandard.ZstdCompressor().compress(case) for case in cases)
+    elif target == "journal":
+        records = [Record("traces", "json", case, 1, "tenant" * (n % 2)) for n, case in enumerate(cases)]
+        frames = [b"".join(segment.frame(record, MARKER)) for record in records]
+        yield segment.header(1, MARKER) + b"".join(frames[:3])
+        yield from (segment.header(1, MARKER) + frame for frame in frames)
     elif target == "contracts":
         yield b"version: 1\nrules:\n  - match: {service.name: a*}\n    roles: {w: [w*]}\n    aliases: {g: [h]}\n    contract: {w: [g]}\n"
     elif target == "trace_document":

@@ -6,6 +6,7 @@ two ways of reading disagree, or that what was read cannot be written again, is.
 
 from __future__ import annotations
 
+import gzip
 import io
 import zlib
 from collections.abc import Callable
@@ -17,15 +18,20 @@ from collector.conventions import extract
 from collector.dumps import ReadNote, read_dump
 from collector.dumps.compression import plain
 from collector.dumps.model import DumpError
+from collector.journal import segment
+from collector.journal.segment import HEADER
 from collector.otlp import encode, json, protobuf
 from collector.otlp.checked import Checked
 from collector.otlp.errors import MalformedError
 from collector.otlp.model import Batch
 from collector.otlp.rewrite import rewrite_traces
+from collector.receive.inflate import ENCODINGS, InflateError, TooLargeError, inflate
 from collector.recovery import recover
 from orbitrelay import TraceError, analyse, loads
 
 Target = Callable[[bytes], None]
+MARKER = b"8 bytes."
+_CAP = 1 << 20
 
 
 def _traces(decoder: ModuleType, write: Callable[[Batch], bytes], data: bytes) -> Batch | None:
@@ -111,6 +117,35 @@ def compression(data: bytes) -> None:
             pass
 
 
+def content_encoding(data: bytes) -> None:
+    """A body under a content encoding: what its own library makes of it, or refused, and never over the cap."""
+    whole: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.decompress, "deflate": zlib.decompress}
+    for encoding in ENCODINGS:
+        try:
+            body = inflate(data, encoding, _CAP)
+        except (InflateError, TooLargeError):
+            continue
+        assert len(body) <= _CAP
+        if encoding in whole and (encoding != "deflate" or data[:1] == b"\x78"):
+            assert body == whole[encoding](data)
+
+
+def journal(data: bytes) -> None:
+    """A segment of the journal: records that stand there as they were written, and the damage between them, without a gap."""
+    at = HEADER.size
+    try:
+        for found in segment.read(data, 1, MARKER):
+            if isinstance(found, segment.Damage):
+                assert found.offset in {0, at}
+                at = max(at, found.end)
+            else:
+                assert found.position.offset == at
+                at = found.end.offset
+    except segment.UnknownVersionError:
+        return
+    assert at >= len(data)
+
+
 def recovery(data: bytes) -> None:
     """Any spans at all: facts, a document, and an analysis of it."""
     try:
@@ -151,6 +186,8 @@ TARGETS: dict[str, Target] = {
         otlp_json_logs,
         dump,
         compression,
+        content_encoding,
+        journal,
         recovery,
         contracts,
         trace_document,
