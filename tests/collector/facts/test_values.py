@@ -59,10 +59,25 @@ def test_other_values_are_not_redacted(text: Any) -> None:
         ("## Goal\nship it\n\n## Artifacts\n- a.py\n- b.py", {"Goal": "ship it", "Artifacts": "- a.py\n- b.py"}),
         ("Files:\n- a.py\n- b.py\nOwner: ann", {"Files": "- a.py\n- b.py", "Owner": "ann"}),
         ("**Goal:** ship\n**Why:** late", {"Goal": "ship", "Why": "late"}),
+        ("1. Goal: ship\n2) Why: late", {"Goal": "ship", "Why": "late"}),
+        ("# Goal\n\nship it\n\n## Why\n\n", {"Goal": "ship it", "Why": ""}),
+        ("Goal:\n\nA paragraph.\nWhy: late", {"Goal": "", "Why": "late"}),
     ],
 )
 def test_labelled_lines_are_read(text: str, fields: dict[str, str]) -> None:
     assert values.labelled(text) == fields
+
+
+@pytest.mark.parametrize(
+    ("text", "objects"),
+    [
+        ('Take this: {"a": 1} and {"b": {"c": []}}.', [{"a": 1}, {"b": {"c": []}}]),
+        ('{"a": {"b" {"c": 0}', [{"c": 0}]),
+        ("{a: 1} {} []", []),
+    ],
+)
+def test_objects_inside_of_prose_are_read(text: str, objects: list[dict[str, Any]]) -> None:
+    assert values.inside(text) == objects
 
 
 @pytest.mark.parametrize(

@@ -101,3 +101,29 @@ def test_no_content_raises_and_names_are_distinct(value: Any) -> None:
 )
 def test_of_cut_arguments_what_is_whole_is_read_and_the_rest_is_marked(text: str, found: list[Any]) -> None:
     assert [(f.name, f.value, f.state) for f in fields.of_value(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("value", "asked", "expected"),
+    [
+        ({"request": "r"}, "request", {"request": "r"}),
+        ({"request": "r"}, "goal", {"message": "r"}),
+        ({"context": {"a": 1, "goal": 2}}, "context goal", {"goal": 2, "context": {"a": 1, "goal": 2}}),
+        ({"context": {"a": 1}, "b": 2}, "b", {"a": 1, "b": 2}),
+        ({"task": '{"goal": "g", "x": 1}'}, "task goal", {"goal": "g", "task": {"goal": "g", "x": 1}}),
+        ({"a": 1, "note": "Goal: g\nWhy: w"}, "goal", {"a": 1, "note": "Goal: g\nWhy: w", "goal": "g"}),
+        ('See {"goal": "", "x": 1}', "goal", {"message": 'See {"goal": "", "x": 1}', "goal": ""}),
+        ("Goal: g", "goal", {"message": "Goal: g", "goal": "g"}),
+    ],
+)
+def test_what_a_contract_asks_for_is_a_field_before_it_is_anything_else(
+    value: Any, asked: str, expected: dict[str, Any]
+) -> None:
+    assert {f.name: f.value for f in fields.of_value(value, frozenset(asked.split()))} == expected
+
+
+def test_of_a_field_that_comes_twice_the_one_with_a_value_counts() -> None:
+    assert read({"goal": "", "Goal": "g", "why": "w", "context": {"goal": "h", "why": None}}) == {
+        "goal": "g",
+        "why": "w",
+    }
