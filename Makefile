@@ -67,11 +67,13 @@ test-long: $(STAMP)  ## 200 kills of the engine and of the service (ORBITRELAY_K
 	$(BIN)/python -m pytest -q -m slow
 
 SOAK_SECONDS ?= 900
+SOAK_SESSIONS ?= 1000000
 
-soak: $(STAMP)  ## memory, files and threads under three loads, SOAK_SECONDS for the first and 120 s for each other
+soak: $(STAMP)  ## memory, files and threads under three loads, SOAK_SECONDS for the first and 120 s for each other; memory over SOAK_SESSIONS
 	$(BIN)/python -m tests.long.soak steady --seconds $(SOAK_SECONDS)
 	$(BIN)/python -m tests.long.soak endless --seconds 120
 	$(BIN)/python -m tests.long.soak short --seconds 120
+	$(BIN)/python -m tests.long.million --sessions $(SOAK_SESSIONS)
 
 bench: $(STAMP)  ## measure the analysis, and write the table of the README
 	$(BIN)/python benchmarks/analysis.py --write
