@@ -2,6 +2,10 @@
 
 Separate from the applications because the OTLP and the admin listener run the same server; and because what uvicorn leaves open (a client
 that sends its header for ever, or one of any size) has to be closed in one place.
+
+Rules:
+- HTTP/1.1 is spoken, whatever else a request asks for (`upgrade: h2c`, as some clients always do): what follows its header is its body, and
+  the next request. The parser would leave it unread, and an empty body is a message, too: it would be acknowledged for the one that was sent.
 """
 
 from __future__ import annotations
@@ -9,9 +13,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
+import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -83,8 +89,28 @@ class _Server(uvicorn.Server):
         yield
 
 
+class _Parser(httptools.HttpRequestParser):
+    def __init__(self, protocol: _BoundedProtocol) -> None:
+        super().__init__(protocol)
+        self.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn: the request before is answered
+        self._protocol = protocol
+
+    def feed_data(self, data: bytes | bytearray | memoryview | array[int]) -> None:
+        try:
+            super().feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            if self.get_method() == b"CONNECT":
+                raise httptools.HttpParserError("CONNECT") from None
+            self._protocol.stay(bytes(data[upgrade.args[0] :]))
+
+
 class _BoundedProtocol(HttpToolsProtocol):
     header_timeout = 10.0
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.parser = _Parser(self)
+        self._unread = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
         super().connection_made(transport)
@@ -97,7 +123,10 @@ class _BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        self._unread = data
+        while self._unread and not self.transport.is_closing():
+            piece, self._unread = self._unread, b""
+            super().data_received(piece)
         if self._header_timer is None or self.transport.is_closing():
             return
         self._header_size += len(data)  # the parser keeps all of a header until it is whole
@@ -112,7 +141,19 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._header_came()
-        super().on_headers_complete()
+        if not self.parser.should_upgrade():
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def stay(self, behind: bytes) -> None:
+        """Read a request again, and what came behind its header, as if it had asked for no other protocol."""
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        named = [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
+        self.parser = _Parser(self)
+        self._unread = b"\r\n".join([b"%s %s HTTP/%s" % (method, self.url, version), *named, b"", behind])
 
     def _wait_for_header(self) -> None:
         if self._header_timer is None:

@@ -274,3 +274,48 @@ async def test_a_chunked_body_is_taken_and_bounded(receiving: Receiving) -> None
         good = await receiver.http.post("/v1/traces", content=chunks(body[:5], body[5:]), headers=headers)
         long = await receiver.http.post("/v1/traces", content=chunks(bytes(600), bytes(600)), headers=headers)
         assert (good.status_code, long.status_code, receiver.kept) == (200, 413, [("traces", "protobuf", body)])
+
+
+def asking(body: bytes, chunked: bool) -> bytes:
+    """A request as a client writes it that would rather speak HTTP/2."""
+    length = b"transfer-encoding: chunked" if chunked else b"content-length: %d" % len(body)
+    framed = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body
+    return b"\r\n".join(
+        (
+            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c",
+            b"http2-settings: AAMAAABk\r\ncontent-type: application/x-protobuf",
+            length,
+            b"",
+            framed,
+        )
+    )
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("cut", [10, 150, 236, 290, 1000])
+async def test_a_client_that_asks_for_another_protocol_is_heard_whole_in_this_one(
+    receiving: Receiving, chunked: bool, cut: int
+) -> None:
+    bodies = [traces(name) for name in "abc"]
+    async with receiving() as receiver:
+        reader, writer = await asyncio.open_connection("127.0.0.1", receiver.http_port)
+        sent = b"".join(asking(body, chunked) for body in bodies)
+        for piece in (sent[:cut], sent[cut:]):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+        for _ in bodies:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+            assert head.startswith(b"HTTP/1.1 200")
+            assert b"content-length: 0" in head
+        assert receiver.kept == [("traces", "protobuf", body) for body in bodies]
+        writer.close()
+
+
+async def test_a_tunnel_is_refused(receiving: Receiving) -> None:
+    async with receiving() as receiver:
+        reader, writer = await asyncio.open_connection("127.0.0.1", receiver.http_port)
+        writer.write(b"CONNECT localhost:80 HTTP/1.1\r\nhost: localhost\r\n\r\n" + asking(traces("a"), False))
+        assert (await asyncio.wait_for(reader.read(), 5)).startswith(b"HTTP/1.1 400")
+        assert receiver.kept == []
+        writer.close()
