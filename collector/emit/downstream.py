@@ -179,12 +179,16 @@ def token(destination: Destination) -> str:
 
 
 def request_headers(destination: Destination) -> dict[str, str]:
-    """Return the headers of a request, in lower case, the token as it is now. Raises RetryableError for an unreadable token."""
+    """Return the headers of a request, in lower case, the token as it is now. Raises RetryableError for an unusable token."""
     headers = {key.lower(): value for key, value in destination.headers.items()}
     try:
         bearer = token(destination)
     except OSError as error:
         raise RetryableError("token", f"token file cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise RetryableError("token", "token file cannot be read: it is no text") from None
+    if not (bearer.isascii() and bearer.isprintable()):  # the clients would say the whole header in their fault
+        raise RetryableError("token", "expected one token, on one line, found more or other characters")
     if bearer:
         headers["authorization"] = f"Bearer {bearer}"
     return headers
@@ -221,11 +225,13 @@ def _ssl_context(destination: Destination) -> ssl.SSLContext:
 
 
 async def _bounded(response: httpx.Response) -> bytes:
+    """The body of an answer, as far as it can be read: what the answer is, its status has said."""
     answer = bytearray()
-    async for chunk in response.aiter_bytes():
-        answer += chunk
-        if len(answer) > MAX_ANSWER:
-            break
+    with contextlib.suppress(httpx.DecodingError):
+        async for chunk in response.aiter_bytes():
+            answer += chunk
+            if len(answer) > MAX_ANSWER:
+                break
     return bytes(answer[:MAX_ANSWER])
 
 
@@ -253,8 +259,8 @@ def retry_after(value: str | None) -> float:
     if not value:
         return 0.0
     with contextlib.suppress(ValueError):
-        return max(float(int(value)), 0.0)
-    with contextlib.suppress(ValueError, TypeError):
+        return float(min(max(int(value), 0), MAX_RETRY_AFTER_S))
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
         return max(email.utils.parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
     return 0.0
 

@@ -18,7 +18,7 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
 
 from collector.config.options import Destination
-from collector.emit.downstream import channel_credentials, is_secure, request_headers, target_of, token
+from collector.emit.downstream import channel_credentials, is_secure, request_headers, target_of
 
 MAX_POINTS = 2000
 """Points of one request: with exemplars well under a receiver's usual limit of 4 MiB."""
@@ -71,7 +71,7 @@ class MetricsPush:
 
     def _current(self) -> MetricExporter:
         """The exporter; a new one when the token has changed."""
-        bearer = token(self._destination)
+        bearer = request_headers(self._destination).get("authorization", "")
         if self._exporter is None or bearer != self._token:
             if self._exporter is not None:
                 self._exporter.shutdown()

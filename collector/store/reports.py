@@ -11,7 +11,7 @@ import binascii
 import sqlite3
 import zlib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -26,6 +26,8 @@ from collector.store.rows import Committed, Page, RevisionRow, SessionFilter, Se
 _ROW: Final = msgspec.msgpack.Decoder(SessionRow)
 _encode = msgspec.msgpack.Encoder().encode
 _MAX_PAGE: Final = 1000
+_LATEST_NS: Final = (1 << 63) - 1
+_TOKEN: Final = tuple[str, Annotated[int, msgspec.Meta(ge=-_LATEST_NS, le=_LATEST_NS)] | float, str]
 
 
 class PageTokenError(ValueError):
@@ -108,6 +110,11 @@ def fold_metrics(connection: sqlite3.Connection, deltas: Sequence[MetricDelta], 
         "INSERT OR REPLACE INTO series(instrument, attributes, state) VALUES (?, ?, ?)",
         [(s.instrument, s.key, s.to_bytes()) for s in fold(deltas, lookup, size, limit, now_ns)],
     )
+
+
+def _held(time_ns: int) -> int:
+    """The nearest time that a column can hold: one that is asked for may be of any year."""
+    return min(max(time_ns, 0), _LATEST_NS)
 
 
 def _list(connection: sqlite3.Connection, report: Report) -> None:
@@ -205,9 +212,9 @@ def list_sessions(connection: sqlite3.Connection, chosen: SessionFilter, page_to
     if chosen.partial is not None:
         only("partial = ?", chosen.partial)
     if chosen.since_ns is not None:
-        only(f"{column if table != 'listing' else 'listing.reported_ns'} >= ?", chosen.since_ns)
+        only(f"{column if table != 'listing' else 'listing.reported_ns'} >= ?", _held(chosen.since_ns))
     if chosen.until_ns is not None:
-        only(f"{column if table != 'listing' else 'listing.reported_ns'} < ?", chosen.until_ns)
+        only(f"{column if table != 'listing' else 'listing.reported_ns'} < ?", _held(chosen.until_ns))
     if chosen.text:
         only("instr(search, ?) > 0", chosen.text.casefold())
     direction, beyond = ("DESC", "<") if chosen.order == "recent" else ("ASC", ">")
@@ -317,7 +324,7 @@ def _token(order: str, value: float, session_id: str) -> str:
 def _untoken(token: str, order: str) -> tuple[float, str]:
     try:
         data = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        found, value, session_id = msgspec.json.decode(data, type=tuple[str, int | float, str])
+        found, value, session_id = msgspec.json.decode(data, type=_TOKEN)
     except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError):
         raise PageTokenError(f"expected a page token that a page gave, got {token[:40]!r}") from None
     if found != order:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
     ExportTraceServiceResponse,
 )
+from opentelemetry.sdk.metrics.export import MetricsData
 
 from collector.config.options import Destination
 from collector.emit.downstream import RefusedError, RetryableError, Sent, make_sink, retry_after
+from collector.emit.otlp_metrics import MetricsPush
 from tests.collector.emit.receiver import Answer, Receiver, free_port, grpc_receiver, http_receiver
 
 SERVERS: dict[str, Callable[..., AbstractContextManager[int]]] = {"grpc": grpc_receiver, "http": http_receiver}
@@ -145,7 +149,7 @@ def test_nobody_listening_is_retryable(protocol: Any) -> None:
     assert (kind, reason) == ("retry", "unavailable" if protocol == "grpc" else "connection")
 
 
-@pytest.mark.parametrize(("value", "seconds"), [("7", 7), ("-5", 0), ("soon", 0), (None, 0)])
+@pytest.mark.parametrize(("value", "seconds"), [("7", 7), ("-5", 0), ("soon", 0), (None, 0), ("9" * 400, 3600)])
 def test_retry_after_is_read_as_seconds(value: str | None, seconds: float) -> None:
     assert retry_after(value) == seconds
 
@@ -158,6 +162,42 @@ def test_retry_after_is_read_as_a_date(ahead: int, low: float, high: float) -> N
 def test_an_unreadable_token_file_is_retryable_and_its_content_unsaid(tmp_path: Path, protocol: Any) -> None:
     missing = Destination(endpoint="http://127.0.0.1:1", protocol=protocol, token_file=str(tmp_path / "none"))
     assert outcome(missing) == ("retry", "token", 0.0)
+
+
+@pytest.mark.parametrize("content", [b"s3cr3t\nother\n", "s3cr\u00e9t".encode(), b"s3cr\xfft", b"s3cr\x00t"])
+def test_a_token_that_no_header_can_carry_is_retryable_and_unsaid(
+    tmp_path: Path, protocol: Any, content: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "token").write_bytes(content)
+    destination = Destination(
+        endpoint=f"http://127.0.0.1:{free_port()}", protocol=protocol, token_file=str(tmp_path / "token")
+    )
+    with pytest.raises(RetryableError) as caught:
+        send(destination)
+    assert caught.value.reason == "token"
+    assert not MetricsPush(destination, lambda: MetricsData([]), 60.0).push()
+    assert "metrics not pushed" in caplog.text
+    assert "s3cr" not in f"{caught.value} {caplog.text} {capfd.readouterr()}"
+
+
+def test_a_success_is_one_also_where_its_body_cannot_be_read() -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-encoding", "gzip")
+            self.send_header("content-length", "7")
+            self.end_headers()
+            self.wfile.write(b"garbage")
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        assert send(Destination(endpoint=f"http://127.0.0.1:{server.server_port}", protocol="http")) == Sent()
+        thread.join(5)
 
 
 def test_an_endpoint_that_has_the_signals_path_keeps_it(receiver: Receiver) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import ssl
 from collections.abc import Callable, Iterator
@@ -21,6 +22,11 @@ from orbitrelay import loads
 
 Serving = Callable[..., AbstractContextManager[Any]]
 ROOT = Path(__file__).parents[3]
+
+
+def token(value: int) -> str:
+    """A page token that no page gave, whose end is cut off as ours is."""
+    return base64.urlsafe_b64encode(json.dumps(["recent", value, "x"]).encode()).decode().rstrip("=")
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +154,10 @@ def test_metrics_parse_and_carry_exemplars(process: Any) -> None:
         ("partial=false", 1),
         ("since=2026-01-01T00:00:00Z", 1),
         ("until=2026-01-01T00:00:00Z", 0),
+        ("since=9999-12-31T23:59:59Z", 0),
+        ("since=0001-01-01T00:00:00Z", 1),
+        ("until=9999-12-31T23:59:59Z&role=researcher", 1),
+        ("until=0001-01-01T00:00:00Z", 0),
         ("page_size=1", 1),
     ],
 )
@@ -169,6 +179,8 @@ def test_a_list_is_filtered_by_all_that_is_asked(process: Any, query: str, found
             "expected since as an RFC 3339 time such as '2026-11-30T12:00:00Z', found 'today'",
         ),
         ("/api/v1/sessions?page_token=zz", 400, None),
+        (f"/api/v1/sessions?page_token={token(1 << 63)}", 400, None),
+        (f"/api/v1/sessions?page_token={token(-1 << 63)}", 400, None),
         ("/api/v1/sessions/none/report", 404, "expected the id of a session that is kept, found 'none'"),
         ("/api/v1/sessions/none/trace", 404, "expected the id of a session that is kept, found 'none'"),
         ("/api/v1/sessions/{id}/report?revision=2", 404, "expected a revision from 1 to 1, found 2"),
