@@ -147,6 +147,16 @@ def test_dark_is_dark_and_light_is_light(watched: Watched) -> None:
     assert (ground("dark") < 150, ground("light") > 650) == (True, True)
 
 
+def test_on_a_narrow_screen_tables_scroll_and_the_page_does_not(page: Page, process: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    session = f"/sessions/{session_of(process, 'INC')}"
+    widths = {}
+    for view in ("/", session, f"{session}/field?name=goal", "/roles"):
+        page.goto(view)
+        widths[view] = page.evaluate("() => document.documentElement.scrollWidth")
+    assert set(widths.values()) == {390}, widths
+
+
 def test_the_list_is_newest_first_and_says_what_each_session_is(page: Page) -> None:
     page.goto("/")
     rows = page.locator("tbody[data-rows] tr")
