@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -52,7 +53,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             module.add_arguments(child)
             child.set_defaults(run=module.run)
     parsed = parser.parse_args(arguments)
-    return int(parsed.run(parsed))
+    try:
+        code = int(parsed.run(parsed))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError as error:
+        print(f"orbitrelay-collector: standard output: {error.strerror}", file=sys.stderr)
+        # What is still buffered has nowhere to go, and the interpreter would try once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
+    return code
 
 
 def version() -> str:

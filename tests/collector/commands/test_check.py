@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +92,19 @@ def test_a_word_that_is_no_command_is_code_2(arguments: list[str], capsys: pytes
         main(arguments)
     assert stop.value.code == 2
     assert "usage: orbitrelay-collector" in capsys.readouterr().err
+
+
+def test_a_reader_that_went_away_is_one_line_and_code_2(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("sessions:\n  grace: 1s\n", encoding="utf-8")
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "collector", "check", str(tmp_path / "c.yaml")],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (2, b"orbitrelay-collector: standard output: Broken pipe\n")
