@@ -37,7 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
                 )
             for session_id in arguments.session:
                 found = _asked(stored, session_id) if stored.running else _deleted(stored, session_id)
-                print(f"{session_id}: {'deleted' if found else 'no such session'}")
+                print(
+                    f"{session_id}: {'deleted' if found else 'no such session (an id is the session_id of /api/v1/sessions)'}"
+                )
                 code = code if found else 1
     except (ConfigError, StartError) as error:
         print(f"orbitrelay-collector: {error}", file=sys.stderr)

@@ -202,7 +202,10 @@ class JsonDump:
         read = self._shape(record)
         if read is None:
             keys = ", ".join(sorted(names)[:8]) or "no members"
-            yield self._bad(where, f"found an object with {keys}, which is no telemetry that is read ({READS})")
+            found = f"an object with {keys}, which is no telemetry that is read ({READS})"
+            if {"trace_id", "handoffs"} <= names:
+                found = "a trace document, which is read by `orbitrelay`, as it is"
+            yield self._bad(where, f"found {found}")
             return
         yield from self._batches(iter((read,)), where)
 

@@ -132,6 +132,10 @@ BAD_LINES = {
         b'{"level":"info"}',
         "unreadable: dump: line 2: found an object with level, which is no telemetry",
     ),
+    "a trace document": (
+        b'{"trace_id":"t","agents":[],"turns":[],"handoffs":[]}',
+        "unreadable: dump: line 2: found a trace document, which is read by `orbitrelay`, as it is",
+    ),
     "no object at all": (b"{}", "unreadable: dump: line 2: found an object with no members"),
     "spans that are a string": (
         b'{"resourceSpans":"x"}',

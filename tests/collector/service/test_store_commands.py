@@ -63,7 +63,10 @@ def test_delete_asks_the_running_collector(process: Any, folder: Path, capsys: p
     session_id = process.sessions()[0]["session_id"]
     assert main(["delete", session_id, *arguments]) == 0
     assert main(["delete", session_id, *arguments]) == 1
-    assert capsys.readouterr().out == f"{session_id}: deleted\n{session_id}: no such session\n"
+    assert (
+        capsys.readouterr().out
+        == f"{session_id}: deleted\n{session_id}: no such session (an id is the session_id of /api/v1/sessions)\n"
+    )
     assert process.sessions() == []
     process.until(lambda: not list((folder / "dossiers").glob("*")), what="the files did not go")
 
