@@ -80,7 +80,7 @@ bench: $(STAMP)  ## measure the analysis, and write the table of the README
 
 BENCHMARKS := accept parts pipeline convert decode recovery
 
-bench-collector: $(STAMP)  ## measure the collector, and write the tables of benchmarks/results.md
+bench-collector: $(STAMP)  ## measure the collector, and write the tables of benchmarks/results.md and the README
 	@for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name --write || exit 1; done
 
 format: $(STAMP)  ## rewrite the sources in the one format
