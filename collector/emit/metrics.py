@@ -26,6 +26,9 @@ UNSCORED = "unscored"
 MAX_VALUE = 100
 """Longest value of a metric attribute; roles and service names come from telemetry."""
 
+OF_THE_SESSION = ("session", "session.completeness")
+"""Marks of what is said once of a session. The others are of its handoffs and bottlenecks, and go where these go."""
+
 Attributes = tuple[tuple[str, str | bool], ...]
 
 
@@ -40,9 +43,9 @@ def plan(report: Report, previous: PreviousState) -> Samples:
     """Return the samples of one revision. Pure: the same report after itself gives nothing but a `report.count`."""
     taken = _Taken(previous.sampled)
     deltas = [MetricDelta(semconv.M_REPORT_COUNT, ((semconv.CLOSE_REASON, report.close_reason),), 1)]
-    if taken.first("session"):
+    if taken.first(OF_THE_SESSION[0]):
         deltas.append(MetricDelta(semconv.M_SESSION_COUNT, ((semconv.CLOSE_REASON, report.close_reason),), 1))
-    if report.mean_contracted is not None and taken.first("session.completeness"):
+    if report.mean_contracted is not None and taken.first(OF_THE_SESSION[1]):
         service = ((semconv.SERVICE_NAME, clean(report.service, MAX_VALUE)),)
         deltas.append(MetricDelta(semconv.M_SESSION_COMPLETENESS, service, report.mean_contracted, _weakest(report)))
     for row in report.handoffs:

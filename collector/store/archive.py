@@ -12,6 +12,7 @@ from typing import Final, Literal, cast
 
 import msgspec
 
+from collector.emit.metrics import OF_THE_SESSION
 from collector.sessions.keys import KINDS, SessionKey
 from collector.sessions.model import Changes
 from collector.sessions.state import Lineage, SessionRecord, TraceRecord
@@ -125,8 +126,11 @@ def let_go(connection: sqlite3.Connection, changes: Changes, now_ns: int) -> Non
             "UPDATE sessions SET state = 'superseded', superseded_by = ?, closed_ns = ?, due = 0, listed = 0 WHERE id = ?",
             (new, now_ns, old),
         )
-    for new, old in (*[(new, old) for old, new in changes.gone], *changes.inherits):
-        connection.execute("INSERT OR IGNORE INTO marks SELECT ?, mark FROM marks WHERE session_id = ?", (new, old))
+    inherit = "INSERT OR IGNORE INTO marks SELECT ?, mark FROM marks WHERE session_id = ?"
+    connection.executemany(inherit, [(new, old) for old, new in changes.gone])
+    # A session that traces left may go on beside the one that they came to, of which nothing has been said.
+    own = ", ".join(map(repr, OF_THE_SESSION))
+    connection.executemany(f"{inherit} AND mark NOT IN ({own})", changes.inherits)
 
 
 def apply(connection: sqlite3.Connection, changes: Changes) -> int:
@@ -156,6 +160,11 @@ def apply(connection: sqlite3.Connection, changes: Changes) -> int:
     # What was reported of a session whose agents have all gone to others is of those others now.
     connection.executemany(
         "UPDATE sessions SET superseded_by = ?, listed = 0 WHERE id = ? AND agent = 0 AND revision > 0 AND superseded_by = ''",
+        changes.inherits,
+    )
+    connection.executemany(
+        """INSERT OR IGNORE INTO marks SELECT ?1, mark FROM marks WHERE session_id = ?2
+        AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND superseded_by = ?1)""",
         changes.inherits,
     )
     connection.executemany(

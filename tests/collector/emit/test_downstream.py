@@ -175,7 +175,7 @@ def test_a_token_that_no_header_can_carry_is_retryable_and_unsaid(
     with pytest.raises(RetryableError) as caught:
         send(destination)
     assert caught.value.reason == "token"
-    assert not MetricsPush(destination, lambda: MetricsData([]), 60.0).push()
+    assert not MetricsPush(lambda: MetricsData([]), destination, 60.0).push()
     assert "metrics not pushed" in caplog.text
     assert "s3cr" not in f"{caught.value} {caplog.text} {capfd.readouterr()}"
 

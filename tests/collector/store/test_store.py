@@ -8,10 +8,13 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.emit.planner import Outlets, SessionEmitter
+from collector.pipeline import dossier
 from collector.report import OutboxEntry, Position
 from collector.store import Checkpoint, Committed, PageTokenError, SessionFilter, Store, StoreError
 from tests.collector.store.makers import SECOND, Counting, changes, handoff, put, report
@@ -64,6 +67,24 @@ def test_a_session_merged_away_is_superseded_and_its_samples_count_for_the_heir(
     found = store.report(old.session_id)
     assert found is not None
     assert found.superseded_by == new.session_id
+
+
+@pytest.mark.parametrize(("goes_on", "sessions"), [(True, 2), (False, 1)])
+def test_a_session_that_parts_is_counted_once_more_if_both_stand(store: Store, goes_on: bool, sessions: int) -> None:
+    emitter = SessionEmitter(Outlets(), dossier)
+    old, new = report(1, handoffs=(handoff(1), handoff(2))), report(2, handoffs=(handoff(2),))
+    store.checkpoint(Checkpoint(changes(old), reports=(old,)), emitter).result()
+    records = [msgspec.structs.replace(record, agent=goes_on) for record in changes(old).sessions]
+    moved = changes(new, inherits=((new.session_id, old.session_id),))
+    moved = msgspec.structs.replace(moved, sessions=(*moved.sessions, *records))
+    store.checkpoint(Checkpoint(moved), emitter).result()
+    store.checkpoint(Checkpoint(changes(), reports=(new,)), emitter).result()
+    again = msgspec.structs.replace(new, revision=2)
+    store.checkpoint(Checkpoint(changes(), reports=(again,)), emitter).result()
+    found = {series.instrument: 0 for series in store.metrics()}
+    for series in store.metrics():
+        found[series.instrument] += series.count or series.sum_nano // 10**9
+    assert (found["orbitrelay.session.count"], found["orbitrelay.handoff.count"]) == (sessions, 2)
 
 
 def test_a_failing_write_costs_no_other(store: Store) -> None:
