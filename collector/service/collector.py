@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,6 +110,8 @@ class Collector:
             await core.engine.start()
         except (StoreError, JournalError) as error:
             raise StartError(str(error)) from error
+        except sqlite3.Error as error:  # as on a full disk, where it can be opened and not written
+            raise StartError(f"cannot use store '{core.store.path}': {error}") from error
         stops.run("tick", self._tick(core))
         admission = await start_receivers(core, options, self._doors, stops)
         stops.later("admission", lambda _: self._closed(admission))

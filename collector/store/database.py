@@ -6,7 +6,7 @@ Rules:
 - a write is a function of a connection; what waits together is committed together, each in a savepoint of its own, so
   that one that fails costs no other;
 - a future is resolved after its transaction is on the disk (WAL, `synchronous = FULL`);
-- readers see whole transactions, and never wait for the writer.
+- readers see whole transactions, write nothing, and never wait for the writer or for room on the disk.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 
 _GROUP = 64
+_INCREMENTAL = 2  # as PRAGMA auto_vacuum says it
 
 
 class Database:
@@ -54,6 +55,7 @@ class Database:
             return
         try:
             connection = self._open()
+            _prepare(connection)
             migrate(connection)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"cannot use store '{self.path or ':memory:'}': {error}") from error
@@ -115,8 +117,6 @@ class Database:
         with contextlib.suppress(FileExistsError):  # SQLite gives its other files the mode of this one
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
-        connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA busy_timeout = 30000")
         return connection
@@ -142,6 +142,13 @@ class Database:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.close()
         self._shared = None
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    """Say what a new file is to be. Not of one that is so already, and by the writer alone: to say it is to write."""
+    if connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 class _Failed:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,6 +19,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from collector.cli import main
 from collector.otlp.encode import traces_to_protobuf
+from collector.report import OutboxEntry
+from collector.store import Store
 
 from .conftest import QUICK
 
@@ -141,6 +145,18 @@ def test_a_taken_port_is_one_line_and_code_2(refused: Refused, listener: str) ->
         endpoint = f"127.0.0.1:{sock.getsockname()[1]}"
         line = f"cannot listen on '{endpoint}' ({listener}.endpoint): address already in use"
         assert refused({f"{listener}.endpoint": endpoint}) == line
+
+
+def test_a_store_that_cannot_be_written_at_the_start_is_one_line_and_code_2(refused: Refused, tmp_path: Path) -> None:
+    path = tmp_path / "data" / "store.sqlite"
+    store = Store(path)
+    store.start()
+    store.outbox_put([OutboxEntry("a", "files", "file", b"", "b")])
+    store.outbox_park("a", "refused")
+    store.stop()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TRIGGER full BEFORE UPDATE ON outbox BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+    assert refused({}) == f"cannot use store '{path}': disk is full"
 
 
 def test_a_process_that_cannot_start_says_one_line_and_nothing_else(serving: Serving, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from collector.emit.planner import Outlets, SessionEmitter
 from collector.pipeline import dossier
 from collector.report import OutboxEntry, Position
 from collector.store import Checkpoint, Committed, PageTokenError, SessionFilter, Store, StoreError
+from collector.store.database import Database
 from tests.collector.store.makers import SECOND, Counting, changes, handoff, put, report
 
 
@@ -263,6 +265,32 @@ def test_a_file_of_a_later_version_or_no_store_at_all_is_refused(tmp_path: Path)
     (tmp_path / "text.db").write_text("no database" * 1000)
     with pytest.raises(StoreError, match=r"cannot use store '.*text\.db': file is not a database"):
         Store(tmp_path / "text.db").start()
+
+
+def test_a_thread_that_reads_first_waits_for_no_writer(tmp_path: Path) -> None:
+    database = Database(tmp_path / "store.db")
+    database.start()
+    writing, read = threading.Event(), threading.Event()
+
+    def hold(_: sqlite3.Connection) -> bool:
+        writing.set()
+        return read.wait(10)
+
+    future = database.write(hold)
+    assert writing.wait(10)
+
+    def ask() -> None:
+        with database.read() as connection:
+            connection.execute("SELECT count(*) FROM sessions").fetchone()
+        read.set()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert future.result()
+    thread.join()
+    with database.read() as connection:
+        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
+    database.stop()
 
 
 def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
