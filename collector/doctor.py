@@ -147,6 +147,11 @@ def advise(found: Findings, registry: Registry) -> list[str]:
                 else "no known agent instrumentation made them"
             )
         )
+    elif not found.agents:
+        out.append(
+            f"none of {total} agent spans is an agent's run: no model is called and no agent runs in them"
+            " (docs/frameworks.md says what makes an agent of a node)"
+        )
     for name, producer in sorted(found.producers.items()):
         convention = registry.named(name)
         switch = convention.content_switch if convention is not None else ""

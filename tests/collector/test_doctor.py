@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,30 @@ def test_spans_of_no_agent_are_told_as_such(capsys: pytest.CaptureFixture[str], 
     assert (code, text.splitlines()[-1]) == (
         0,
         "advice     no agent runs in these spans: no known agent instrumentation made them",
+    )
+
+
+def test_nodes_that_are_plain_functions_are_told_as_no_agents(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    place = {"langgraph_node": "planner", "langgraph_step": 1, "langgraph_checkpoint_ns": "planner:1"}
+    attributes = {"openinference.span.kind": "CHAIN", "metadata": json.dumps(place)}
+    span = {
+        "traceId": "0af7651916cd43dd8448eb211c80319c",
+        "spanId": "b7ad6b7169203331",
+        "name": "planner",
+        "startTimeUnixNano": "1",
+        "endTimeUnixNano": "2",
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
+    }
+    scope = {"name": "openinference.instrumentation.langchain"}
+    stubs = tmp_path / "stubs.json"
+    stubs.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": scope, "spans": [span]}]}]}))
+    code, text = told(capsys, str(stubs))
+    assert (code, text.splitlines()[-1]) == (
+        0,
+        "advice     none of 1 agent spans is an agent's run: no model is called and no agent runs in them"
+        " (docs/frameworks.md says what makes an agent of a node)",
     )
 
 
