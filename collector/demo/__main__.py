@@ -43,6 +43,8 @@ def main() -> int:
         "--orchestratorx", type=Path, metavar="PROGRAM", help="play its reviews, too; without it the recording alone"
     )
     guest: Path | None = parser.parse_args().orchestratorx
+    for number in (signal.SIGTERM, signal.SIGHUP):  # also a terminal that is closed must not leave the collector behind
+        signal.signal(number, signal.default_int_handler)
     data = Path(tempfile.mkdtemp(prefix="orbitrelay-demo-"))
     log = data / "collector.log"
     rules = yaml.safe_load((HERE / "contracts.yaml").read_bytes())["rules"]

@@ -1,12 +1,17 @@
-"""`make run` as it is run where nobody watches: it ends by itself, and says what it found and where to look."""
+"""`make run`: it says what it found and where to look, ends by itself where nobody watches, and leaves no collector behind."""
 
 from __future__ import annotations
 
+import os
+import pty
 import re
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[3]
 
@@ -45,3 +50,24 @@ def test_the_demonstration_says_what_it_found_and_ends(tmp_path: Path) -> None:
     assert said["metrics"].endswith("/metrics")
     assert said["API"].endswith("/api/v1/sessions")
     assert said["page"].endswith("/")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_demonstration_that_is_ended_ends_its_collector(tmp_path: Path, number: signal.Signals) -> None:
+    ours, terminal = pty.openpty()
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "collector.demo"],
+        cwd=ROOT,
+        env={"TMPDIR": str(tmp_path), "PATH": ""},
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+    )
+    os.close(terminal)
+    said = b""
+    while b"stays up" not in said:
+        said += os.read(ours, 4096)
+    demo.send_signal(number)
+    assert demo.wait(30) == 0
+    os.close(ours)
+    (log,) = tmp_path.glob("*/collector.log")
+    assert '"message": "stopped"' in log.read_text(encoding="utf-8").splitlines()[-1]
