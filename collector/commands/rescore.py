@@ -16,6 +16,7 @@ from collector.config import ConfigError, suggestion
 from collector.contracts import ContractBook, ContractError, ResolvedContract
 from collector.contracts import load as load_contracts
 from collector.listen.errors import StartError
+from collector.offline import count
 from collector.pipeline import Rescored, rescore
 from collector.report import Report
 from collector.store import SessionFilter, Store
@@ -39,21 +40,21 @@ def run(arguments: argparse.Namespace) -> int:
         book = load_contracts(arguments.contracts)
         chosen = _rule(book, arguments.rule)
         with opened(arguments) as stored:
-            counts = {"sessions": 0, "changed": 0, "without a rule": 0}
+            sessions = changed = without = 0
             for report in _reports(stored.store, arguments.service):
-                counts["sessions"] += 1
+                sessions += 1
                 contract = chosen or book.resolve(report.resource)
                 if contract is None:
-                    counts["without a rule"] += 1
+                    without += 1
                     continue
                 result = rescore(report, contract)
                 if result.changed:
-                    counts["changed"] += 1
+                    changed += 1
                     print("\n".join(_lines(report, result)))
     except (ConfigError, StartError, ContractError) as error:
         print(f"orbitrelay-collector: {error}", file=sys.stderr)
         return 2
-    print(", ".join(f"{number} {name}" for name, number in counts.items()))
+    print(f"{count(sessions, 'session')}, {changed} changed, {without} without a rule")
     return 0
 
 

@@ -52,7 +52,7 @@ def test_backup_and_rescore_beside_a_running_collector(
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("sess-strands-swarm-01: 0.662 -> ")
     assert "  planner -> researcher: owner: not asked -> MISSING" in said
-    assert said[-1] == "1 sessions, 1 changed, 0 without a rule"
+    assert said[-1] == "1 session, 1 changed, 0 without a rule"
     assert main(["rescore", str(tmp_path / "other.yaml"), "--rule", "othr", *data]) == 2
     assert capsys.readouterr().err.endswith("found 'othr'; did you mean 'other'?\n")
     assert process.sessions()[0]["mean_completeness"] == 0.662, "a rescore changes nothing"
