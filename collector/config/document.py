@@ -41,6 +41,7 @@ sessions:
 
 A duration is a number with a unit (`250ms`, `15s`, `5m`, `6h`, `30d`; a bare number is seconds). A size is a number with a unit (`64KiB`, `16MiB`,
 `2GiB`; a bare number is bytes). A list is comma separated in the environment and on the command line; pairs are `key=value`, comma separated.
+A duration is at most `36500d`, a size `1024TiB`, a count 2147483647. What a file says twice is a fault.
 
 Options marked *reload* change while the collector runs, when their file changes or on SIGHUP; a file with a fault changes nothing and is
 reported. The others need a restart, and a reload says so. Secrets are never options: a token stands in a file or in an environment variable

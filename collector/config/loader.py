@@ -79,7 +79,9 @@ def load(
     if path is not None:
         for entry in read_file(path):
             where = f"{path}:{entry.line}"
-            if entry.name in table():
+            if entry.name in places:
+                faults.append(f"{where}: {entry.name}: expected once, found again after {places[entry.name]}")
+            elif entry.name in table():
                 take(entry.name, entry.value, where, "file")
             else:
                 faults.append(f"{where}: {_unknown(entry)}")
@@ -129,6 +131,8 @@ def _yaml(path: Path, text: str) -> Iterator[Entry]:
         raise ConfigError([f"{path}:{line}: not YAML: {error.problem}"]) from error
     except yaml.YAMLError as error:
         raise ConfigError([f"{path}: not YAML: {' '.join(str(error).split())}"]) from error
+    except RecursionError as error:
+        raise ConfigError([f"{path}: expected sections and values, found nesting without an end"]) from error
     if root is None:
         return
     if not isinstance(root, yaml.MappingNode):
@@ -230,6 +234,8 @@ def _joint_faults(options: Options, secrets: Mapping[str, str]) -> Iterator[tupl
         yield "limits.depth", f"expected a number from 1 to 40, found {options.limits.depth}"
     if options.limits.message_size == 0:
         yield "limits.message_size", "expected a size above 0, found 0"
+    if options.limits.message_size >= 1 << 31:
+        yield "limits.message_size", "expected less than 2GiB, which is more than gRPC takes"
     if options.limits.decompressed_size < options.limits.message_size:
         yield "limits.decompressed_size", "expected at least limits.message_size"
 

@@ -37,6 +37,12 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)?", re.IGN
 _BYTES = {
     "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
+# What nothing behind an option overflows at: nanoseconds in 64 bits, a C int, and bytes of a disk.
+_MOST: dict[Kind, tuple[float, str]] = {
+    Kind.DURATION: (36_500 * 86_400.0, "36500d"),
+    Kind.COUNT: ((1 << 31) - 1, "2147483647"),
+    Kind.SIZE: (1 << 50, "1024TiB"),
+}
 _TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
 _EXPECTED = {
     Kind.TEXT: "text",
@@ -58,10 +64,13 @@ class ValueFaultError(ValueError):
 
 def parse(kind: Kind, value: Any, choices: tuple[str, ...] = ()) -> Any:
     """The typed value of what was written. Raises `ValueFaultError`."""
-    parsed = _PARSERS[kind](value) if kind is not Kind.CHOICE else (value if value in choices else None)
+    parsed: Any = _PARSERS[kind](value) if kind is not Kind.CHOICE else (value if value in choices else None)
     if parsed is None:
         expected = "one of " + ", ".join(repr(c) for c in choices) if kind is Kind.CHOICE else _EXPECTED[kind]
         raise ValueFaultError(f"expected {expected}, found {_shown(value)}")
+    most, written = _MOST.get(kind, (0, ""))
+    if written and parsed > most:
+        raise ValueFaultError(f"expected at most {written}, found {_shown(value)}")
     return parsed
 
 
@@ -83,7 +92,7 @@ def show(kind: Kind, value: Any) -> str:
 def split_address(endpoint: str) -> tuple[str, int]:
     """Host and port of `host:port` or `[v6]:port`. Raises `ValueFaultError`."""
     host, colon, port = endpoint.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535 or (":" in host and not host.startswith("[")):
+    if not colon or not port.isdecimal() or int(port) > 65535 or (":" in host and not host.startswith("[")):
         raise ValueFaultError(f"expected {_EXPECTED[Kind.ENDPOINT]}, found {endpoint!r}")
     return host.strip("[]"), int(port)
 
@@ -126,7 +135,7 @@ def _flag(value: Any) -> bool | None:
 def _count(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
-    if isinstance(value, str) and value.isdigit():
+    if isinstance(value, str) and value.isdecimal() and len(value) < 100:
         return int(value)
     return value if isinstance(value, int) and value >= 0 else None
 
@@ -152,7 +161,7 @@ def _size(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     match = _SIZE.fullmatch(str(value).strip())
-    return int(float(match[1]) * _BYTES[(match[2] or "b").lower()]) if match else None
+    return int(min(float(match[1]), 1e18) * _BYTES[(match[2] or "b").lower()]) if match else None
 
 
 def _list(value: Any) -> tuple[str, ...] | None:

@@ -34,10 +34,10 @@ def _write(folder: Path, text: str, name: str = "orbitrelay.yaml") -> Path:
     return path
 
 
-def _faults(path: Path, environment: dict[str, str] | None = None, *overrides: str) -> list[str]:
+def _faults(path: Path | None, environment: dict[str, str] | None = None, *overrides: str) -> list[str]:
     with pytest.raises(ConfigError) as error:
         load(path, environment or {}, overrides)
-    return [fault.replace(str(path), path.name) for fault in error.value.faults]
+    return [fault.replace(str(path), path.name if path else "") for fault in error.value.faults]
 
 
 def test_no_file_gives_the_defaults() -> None:
@@ -122,6 +122,26 @@ def test_what_does_not_fit_together_is_a_fault_at_its_line(tmp_path: Path) -> No
         "orbitrelay.yaml:7: content.redact: expected a regular expression, found '(': "
         "missing ), unterminated subpattern at position 0",
         "orbitrelay.yaml:9: limits.decompressed_size: expected at least limits.message_size",
+    ]
+
+
+def test_an_option_that_a_file_gives_twice_is_a_fault(tmp_path: Path) -> None:
+    text = "sessions:\n  idle: 1s\nlimits:\n  depth: 7\nsessions:\n  grace: 1s\n  idle: 2s\n"
+    assert _faults(_write(tmp_path, text)) == [
+        "orbitrelay.yaml:7: sessions.idle: expected once, found again after orbitrelay.yaml:2"
+    ]
+
+
+def test_nesting_without_an_end_is_a_fault(tmp_path: Path) -> None:
+    assert _faults(_write(tmp_path, "a: " + "[" * 5000)) == [
+        "orbitrelay.yaml: expected sections and values, found nesting without an end"
+    ]
+
+
+def test_a_message_larger_than_grpc_takes_is_a_fault() -> None:
+    sizes = ("limits.message_size=2GiB", "limits.decompressed_size=2GiB")
+    assert _faults(None, {}, *sizes) == [
+        "--set limits.message_size: limits.message_size: expected less than 2GiB, which is more than gRPC takes"
     ]
 
 
