@@ -44,6 +44,7 @@ class Signal:
     tool: Tool | None = None
     within: Tool | None = None  # the tool call in whose span a transfer is told
     source_known: bool = True
+    spelled: bool = False  # the target is only what a tool's name spells, and no agent has that name
     order: int = 0  # among the calls of one answer
     taken_by: list[AgentVisit] = field(default_factory=list)
 
@@ -198,6 +199,7 @@ def _aimed(signals: list[Signal], agents: names.Directory) -> list[Signal]:
             asked.remove(call)
             gone.add(id(call))
             _absorb(signal, call)
+            signal.spelled = not agents.find(signal.target)
     return [s for s in signals if id(s) not in gone]
 
 

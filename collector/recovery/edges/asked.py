@@ -26,7 +26,7 @@ def signalled(edges: Edges) -> None:
     for visit in edges.visits.all:
         while head is not None and head.start <= visit.start:
             run = edges.tree.run_of(head.node.span.trace_id)
-            if head.target:
+            if head.target and not head.spelled:
                 waiting.setdefault((run, edges.keys_of(head.target)), []).append(head)
                 if head.sure or head.tool:
                     asked.setdefault(edges.keys_of(head.target), []).append(head)
