@@ -42,5 +42,5 @@ def recover(spans: Iterable[SpanFacts], contract: ResolvedContract | None = None
     edges = find_edges(tree, visits, find(tree, visits))
     contract = contract or NO_CONTRACT
     writer = Writer(tree, visits, contract)
-    document = writer.write(edges, Reader(tree, visits, carriers_of, contract).read)
+    document = writer.write(edges, Reader(tree, visits, edges, carriers_of, contract).read)
     return Recovered(document, writer.notes.all(), len(visits.all))

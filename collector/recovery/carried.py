@@ -7,7 +7,8 @@ uses is a table (`Carriers`), given by the convention; the order in it is the or
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,9 +42,16 @@ class Reader:
     """Reads what each edge carried."""
 
     def __init__(
-        self, tree: Tree, visits: Visits, carriers: Callable[[str], Carriers], contract: ResolvedContract = NO_CONTRACT
+        self,
+        tree: Tree,
+        visits: Visits,
+        edges: Iterable[Edge],
+        carriers: Callable[[str], Carriers],
+        contract: ResolvedContract = NO_CONTRACT,
     ) -> None:
         self.tree, self.visits, self.carriers, self.contract = tree, visits, carriers, contract
+        following = Counter(id(e.target) for e in edges if e.target is not None and e.signal is None and e.via is None)
+        self._joins = {target for target, count in following.items() if count > 1}
         self._asked_names: dict[str, frozenset[str]] = {}  # by role
         self.envelopes: dict[str, list[tuple[int, Envelope]]] = {}
         for node in tree.ordered:
@@ -165,10 +173,13 @@ class Reader:
             return last.calls[0].arguments if last is not None and len(last.calls) == 1 and not last.text else None
         if target is None or (carrier == "told" and edge.signal is not None):
             return None
-        own = target.content("input")
-        if own is not None:
-            return own
-        return first_heard(target)
+        given = target.content("input") or first_heard(target)
+        if given is not None and edge.signal is None and id(target) in self._joins:
+            # The words of several, joined by the program: what this source passed is its own part.
+            part = last_words(source)
+            if part is not None and _quotes(given.value, part.value):
+                return part
+        return given
 
     def _delivered(self, edge: Edge) -> Content | None:
         if edge.target is None:
@@ -227,6 +238,11 @@ class Reader:
         self._take(out, content, carriers, edge)
         out.recorded = not out.redacted
         return out
+
+
+def _quotes(text: Any, part: Any) -> bool:
+    """Whether a text has another in it word for word."""
+    return isinstance(text, str) and isinstance(part, str) and bool(part.strip()) and part.strip() in text
 
 
 def _note(source: AgentVisit, target: AgentVisit | None) -> Content | None:
