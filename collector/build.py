@@ -218,6 +218,11 @@ def _kept(folder: Path, name: str, size: int) -> bytes:
     try:
         if not path.exists():
             write_whole(path, os.urandom(size))
-        return path.read_bytes()
+        kept = path.read_bytes()
     except OSError as error:
         raise StartError(f"cannot keep {str(path)!r}: {(error.strerror or str(error)).lower()}") from error
+    if len(kept) != size:  # hashes under a key that was cut, to nothing at the worst, could be told by anybody
+        raise StartError(
+            f"cannot use {str(path)!r}: expected {size} bytes, found {len(kept)}; restore it, or remove it for a new one"
+        )
+    return kept

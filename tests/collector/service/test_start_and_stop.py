@@ -159,6 +159,20 @@ def test_a_store_that_cannot_be_written_at_the_start_is_one_line_and_code_2(refu
     assert refused({}) == f"cannot use store '{path}': disk is full"
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "options"), [("instance.id", 16, {}), ("hash.key", 32, {"content.mode": "hashed"})]
+)
+def test_a_kept_file_that_was_cut_is_one_line_and_code_2(
+    refused: Refused, tmp_path: Path, name: str, size: int, options: dict[str, str]
+) -> None:
+    path = tmp_path / "data" / name
+    path.parent.mkdir()
+    path.touch()
+    assert refused(options) == (
+        f"cannot use '{path}': expected {size} bytes, found 0; restore it, or remove it for a new one"
+    )
+
+
 def test_a_process_that_cannot_start_says_one_line_and_nothing_else(serving: Serving, tmp_path: Path) -> None:
     with taken() as sock:
         endpoint = f"127.0.0.1:{sock.getsockname()[1]}"
