@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.frame import arguments, median, publish, say, table
-from benchmarks.loads import batched, parse_cpu, plain, spans_of
+from benchmarks.loads import LOADS, parse_cpu, spans_of
 from benchmarks.serving import Server, send_grpc, send_http
 from collector.memory import keep_freed_memory
 from collector.otlp import encode, protobuf
 
-LOADS: dict[str, Callable[[], list[bytes]]] = {"plain": lambda: plain(48), "captured": lambda: batched(6)}
 _ROOM = 24 << 20  # bytes that may wait for the intake before it is let go
 
 

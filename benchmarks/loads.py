@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -82,6 +82,10 @@ def batched(number: int, size: int = 512, first: int = 1) -> list[bytes]:
     """The spans of `number` copies of all captures in full requests, as a busy Collector in front sends them."""
     spans = [span for batch in copies(first, number) for span in batch.spans]
     return [encode.encode_traces(Batch(spans=tuple(spans[at : at + size]))) for at in range(0, len(spans), size)]
+
+
+LOADS: dict[str, Callable[[], list[bytes]]] = {"plain": lambda: plain(48), "captured": lambda: batched(6)}
+"""What accepting is measured with, made when it is asked for."""
 
 
 def spans_of(bodies: Sequence[bytes]) -> int:

@@ -5,7 +5,8 @@
 
 A server that takes requests and does nothing with them is what gRPC and HTTP cost in Python before the first line of ours;
 `check` is reading all of a request and every span's ids, `journal` checksum and write, `fsync` what the system adds to that
-when a segment is made durable. What `benchmarks.accept` measures beyond their sum is the way between threads.
+when a segment is made durable. What `benchmarks.accept` measures beyond their sum is not told apart here: admission, changes
+of thread, memory for requests that wait.
 """
 
 from __future__ import annotations
@@ -24,14 +25,13 @@ import uvloop
 from grpc import aio
 
 from benchmarks.frame import ROOT, arguments, cpu_of, median, process_cpu, publish, say, table
-from benchmarks.loads import batched, parse_cpu, plain
+from benchmarks.loads import LOADS, parse_cpu
 from benchmarks.serving import METHOD, send_grpc, send_http
 from collector.journal import Journal
 from collector.memory import keep_freed_memory
 from collector.otlp import protobuf
 from collector.report import Record
 
-LOADS: dict[str, Callable[[], list[bytes]]] = {"plain": lambda: plain(48), "captured": lambda: batched(6)}
 _MESSAGE = 64 << 20
 
 

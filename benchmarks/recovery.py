@@ -1,4 +1,4 @@
-"""What recovery costs a span, and that it is linear: one session of ever more runs.
+"""What recovery costs a span, and how that grows: one session of ever more runs.
 
     python -m benchmarks.recovery [--rounds 3] [--write]
 

@@ -21,13 +21,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import grpc
 
 from benchmarks.frame import ROOT, process_cpu
-from collector import build, service
+from collector import build
 from collector.cli import main
 from collector.report import OutboxEntry
+from collector.service import collector
 
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 MEDIA = {"protobuf": "application/x-protobuf", "json": "application/json"}
@@ -68,7 +70,6 @@ class Held:
 def serve(config: str) -> int:
     """Run the collector; lines on standard input hold the intake, let it go, and ask for what waits for it."""
     held = Held()
-    setattr(build, "make_forwarder", lambda *_: held)  # noqa: B010  # it takes the place of traces.forward
     cores: list[build.Core] = []
     make = build.build_core
 
@@ -76,20 +77,21 @@ def serve(config: str) -> int:
         cores.append(make(*arguments))
         return cores[0]
 
-    setattr(service, "build_core", keep)  # noqa: B010
-
     def listen() -> None:
         for line in sys.stdin:
             if line == "hold\n":
                 held.free.clear()
             elif line == "go\n":
                 held.free.set()
-            stats = cores[0].engine.stats() if cores else None
-            found = [stats.queue_requests, stats.queue_size, stats.open_sessions] if stats else []
-            print(json.dumps(found), flush=True)
+            stats = cores[0].engine.stats()
+            print(json.dumps([stats.queue_requests, stats.queue_size, stats.open_sessions]), flush=True)
 
     threading.Thread(target=listen, daemon=True).start()
-    return main(["serve", "--config", config])
+    with (
+        mock.patch.object(build, "make_forwarder", return_value=held),  # it takes the place of traces.forward
+        mock.patch.object(collector, "build_core", keep),
+    ):
+        return main(["serve", "--config", config])
 
 
 class Server:
@@ -118,7 +120,7 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(60)
+        self._process.communicate(timeout=60)
 
     @property
     def pid(self) -> int:

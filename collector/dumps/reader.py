@@ -23,9 +23,8 @@ class ByteReader:
         self._buffer = b""
         self._at = 0
         self._ended = False
-        self._fault: tuple[str, str] | None = (
-            None  # not the exception: its frames would hold this, and what is read from
-        )
+        # Not the exception: its frames would hold this, and what is read from.
+        self._fault: tuple[str, str] | None = None
         self.position = 0
 
     @property
