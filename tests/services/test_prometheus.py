@@ -152,9 +152,10 @@ def scraped(
                 answer = Scraped(f"http://127.0.0.1:{port}", process.sessions(), metrics)
                 process.until(lambda: seen(answer, "orbitrelay_collector_export_parked_total"), 60, "not scraped")
                 trouble(process)
-                process.until(
-                    lambda: seen(answer, "rate(orbitrelay_collector_spans_rejected_total[1m]) > 0"), 60, "not scraped"
-                )
+                # A rate needs two scrapes that differ, and the next try may be some seconds away when Prometheus comes up.
+                for total in ("spans_rejected_total", "export_retries_total"):
+                    rate = f"rate(orbitrelay_collector_{total}[5m]) > 0"
+                    process.until(lambda rate=rate: seen(answer, rate), 90, f"no {rate}")
                 yield answer
             finally:
                 prometheus.terminate()
