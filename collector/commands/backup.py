@@ -1,4 +1,4 @@
-"""`backup`: a consistent copy of the store, while a collector runs or not."""
+"""`backup`: a consistent copy of the store as it is, while a collector runs or not."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import sqlite3
 import sys
 from pathlib import Path
 
-from collector.commands.stored import add_folder_arguments, opened
+from collector.commands.stored import add_folder_arguments, found
 from collector.config import ConfigError
 from collector.listen.errors import StartError
+from collector.store import StoreError
+from collector.store.backup import copy
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the copy. 2: it could not be written."""
     try:
-        with opened(arguments) as stored:
-            stored.store.backup(arguments.file)
-    except (ConfigError, StartError) as error:
+        _, path = found(arguments)
+        copy(path, arguments.file)
+    except (ConfigError, StartError, StoreError) as error:
         print(f"orbitrelay-collector: {error}", file=sys.stderr)
         return 2
     except (OSError, sqlite3.Error) as error:

@@ -17,7 +17,7 @@ from collector.config import Loaded, load
 from collector.folder import DataFolder, default_folder
 from collector.listen.errors import StartError
 from collector.store import Store, StoreError
-from collector.store.schema import VERSION
+from collector.store.schema import VERSION, connect, version
 
 
 class Stored(NamedTuple):
@@ -37,15 +37,21 @@ def add_folder_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@contextlib.contextmanager
-def opened(arguments: argparse.Namespace) -> Iterator[Stored]:
-    """The store that the arguments name. Raises `ConfigError`, `StartError`."""
+def found(arguments: argparse.Namespace) -> tuple[Loaded, Path]:
+    """The configuration and the store's file that the arguments name. Raises `ConfigError`, `StartError`."""
     loaded = load(arguments.config, os.environ, arguments.overrides)
     folder = Path(loaded.options.data.dir) if loaded.options.data.dir else default_folder()
     path = folder / "store.sqlite"
     if not path.is_file():
         raise StartError(f"expected a store in the data folder {str(folder)!r} (data.dir), found none")
-    lock = DataFolder(folder)
+    return loaded, path
+
+
+@contextlib.contextmanager
+def opened(arguments: argparse.Namespace) -> Iterator[Stored]:
+    """The store that the arguments name, of this program's version. Raises `ConfigError`, `StartError`."""
+    loaded, path = found(arguments)
+    lock = DataFolder(path.parent)
     try:
         lock.acquire()
         running = False
@@ -53,12 +59,9 @@ def opened(arguments: argparse.Namespace) -> Iterator[Stored]:
         running = True
     store = Store(path)
     try:
-        if running and (found := _version(path)) != VERSION:
-            raise StartError(
-                f"the running collector's store is of version {found}, this program's of {VERSION}; use the same program"
-            )
+        _check(path, running)
         store.start()
-        yield Stored(loaded, folder, store, running)
+        yield Stored(loaded, path.parent, store, running)
     except StoreError as error:
         raise StartError(str(error)) from error
     finally:
@@ -66,6 +69,15 @@ def opened(arguments: argparse.Namespace) -> Iterator[Stored]:
         lock.release()
 
 
-def _version(path: Path) -> int:
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+def _check(path: Path, running: bool) -> None:
+    """Raise `StartError` for a store of another version: to migrate is the collector's, and nothing else was asked for."""
+    try:
+        with contextlib.closing(connect(path)) as connection:
+            of = version(connection)
+    except (StoreError, sqlite3.Error) as error:
+        raise StartError(f"cannot use store '{path}': {error}") from error
+    if of != VERSION:
+        way = "use the same program as the collector that runs" if running else "use the program that wrote it"
+        if of < VERSION and not running:
+            way += ", or start the collector, which migrates it"
+        raise StartError(f"the store '{path}' is of version {of}, this program's of {VERSION}: {way}")

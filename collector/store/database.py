@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from collector.store.schema import StoreError, migrate
+from collector.store.schema import StoreError, check, migrate
 
 log = logging.getLogger(__name__)
 
@@ -53,11 +53,15 @@ class Database:
         """Open and migrate the file, and start the writing thread. A second call does nothing. Raises StoreError."""
         if self._thread is not None:
             return
+        connection: sqlite3.Connection | None = None
         try:
             connection = self._open()
+            check(connection)
             _prepare(connection)
             migrate(connection)
-        except (sqlite3.Error, OSError) as error:
+        except (StoreError, sqlite3.Error, OSError) as error:
+            if connection is not None:
+                connection.close()
             raise StoreError(f"cannot use store '{self.path or ':memory:'}': {error}") from error
         if self.path is None:
             self._shared = connection

@@ -4,12 +4,13 @@ Separate so that the version of the file and everything that depends on it stand
 
 Rules:
 - `PRAGMA user_version` is the number of steps applied; a step is never changed once released, only followed by another;
-- a file of a later version is refused, not guessed at.
+- a file of a later version is refused, not guessed at, and so is another program's; neither is written to.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Final
 
 APPLICATION_ID: Final = 0x4F524249  # "ORBI": tools that look at files can tell what this is
@@ -149,14 +150,33 @@ class StoreError(Exception):
     """The store's file cannot be used; the message says why."""
 
 
-def migrate(connection: sqlite3.Connection) -> int:
-    """Bring the file to this version, each step in a transaction; return the version it had. Raises StoreError."""
-    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a file that is there, to look at it; `start` of the store is another way. Raises sqlite3.Error."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=30)
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """Return the version of the file, 0 for a new one; nothing is written. Raises StoreError where it is no store."""
+    owner, found = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if owner != APPLICATION_ID and (owner or found or connection.execute("SELECT 1 FROM sqlite_master").fetchone()):
+        raise StoreError("expected a store, found the database of another program")
+    return int(found)
+
+
+def check(connection: sqlite3.Connection) -> int:
+    """Return the version of a file that can be used, or brought to this version. Raises StoreError."""
+    found = version(connection)
     if found > VERSION:
         raise StoreError(f"the store is of version {found}; this program reads up to {VERSION}")
+    return found
+
+
+def migrate(connection: sqlite3.Connection) -> int:
+    """Bring the file to this version, each step in a transaction; return the version it had. Raises StoreError."""
+    found = check(connection)
     if found == 0:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    for version, step in enumerate(STEPS[found:], start=found + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {version}; COMMIT;")
+    for number, step in enumerate(STEPS[found:], start=found + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
     return found

@@ -11,7 +11,6 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -307,13 +306,3 @@ class Store:
     def delete(self, session_id: str) -> Future[Deleted]:
         """Delete a session and all that was made of it, as long as no engine runs: one deletes by its checkpoints."""
         return self._database.write(lambda connection: retention.delete(connection, session_id, self._now_ns()))
-
-    def backup(self, path: Path) -> None:
-        """Write a consistent copy of the store (0600) while it runs. Raises OSError, sqlite3.Error."""
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        target = sqlite3.connect(path)
-        try:
-            with self._database.read() as connection:
-                connection.backup(target, pages=1024)
-        finally:
-            target.close()

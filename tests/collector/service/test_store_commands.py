@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,6 +14,8 @@ from collector.cli import main
 from collector.journal import Journal
 from collector.report import Record
 from collector.store import Store
+from collector.store.schema import VERSION, connect, version
+from tests.collector.store.freezer import thawed
 
 Serving = Callable[..., AbstractContextManager[Any]]
 ROOT = Path(__file__).parents[3]
@@ -104,6 +107,26 @@ def test_delete_leaves_what_a_killed_collector_has_not_stored_to_the_next_start(
         assert process.stop() == 0
     assert main(["delete", session_id, *arguments]) == 0
     assert capsys.readouterr().out == f"{session_id}: deleted\n"
+
+
+def test_an_older_store_is_copied_as_it_is_and_migrated_by_the_collector_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = thawed(1, tmp_path / "old")
+    (folder / "store.db").rename(folder / "store.sqlite")
+    data = ["--set", f"data.dir={folder}"]
+    before = (folder / "store.sqlite").read_bytes()
+    refused = (
+        f"orbitrelay-collector: the store '{folder}/store.sqlite' is of version 1, this program's of {VERSION}: "
+        "use the program that wrote it, or start the collector, which migrates it\n"
+    )
+    for command in (["delete", "x"], ["rescore", str(ROOT / "collector" / "demo" / "contracts.yaml")]):
+        assert main([*command, *data]) == 2
+        assert capsys.readouterr().err == refused
+    assert main(["backup", str(tmp_path / "copy"), *data]) == 0
+    assert (folder / "store.sqlite").read_bytes() == before
+    with contextlib.closing(connect(tmp_path / "copy")) as connection:
+        assert version(connection) == 1
 
 
 def test_a_folder_without_a_store_is_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -244,24 +244,7 @@ def test_a_watcher_gets_what_is_committed_and_can_come_back(store: Store) -> Non
     asyncio.run(test())
 
 
-def test_a_backup_is_whole_while_it_runs_and_for_its_owner_only(store: Store, tmp_path: Path) -> None:
-    put(store, report(1))
-    store.backup(tmp_path / "copy.db")
-    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
-    copy = Store(tmp_path / "copy.db")
-    copy.start()
-    assert copy.report(report(1).session_id) == report(1)
-    copy.stop()
-    with pytest.raises(FileExistsError):
-        store.backup(tmp_path / "copy.db")
-
-
-def test_a_file_of_a_later_version_or_no_store_at_all_is_refused(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "later.db")
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    with pytest.raises(StoreError, match=r"the store is of version 99; this program reads up to 2"):
-        Store(tmp_path / "later.db").start()
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("no database" * 1000)
     with pytest.raises(StoreError, match=r"cannot use store '.*text\.db': file is not a database"):
         Store(tmp_path / "text.db").start()
