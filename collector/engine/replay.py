@@ -4,6 +4,7 @@ Separate from the worker, which runs from then on; this runs once, before any th
 
 Rules:
 - a record that the store has seen is taken again for the forwarder alone, one that it has not seen as if it came now;
+- no record came later than now: a clock that was set back since would let nothing close, or go, until it is there again;
 - damage costs the records that it hit and no others, and is counted where the store had not seen them;
 - what replay took is stored as it goes: a start that is killed goes on where it was.
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+
+import msgspec
 
 from collector import semconv
 from collector.engine.intake import Count, Intake
@@ -40,11 +43,13 @@ class Replay:
         for damage in journal.open(position):
             self._lost(damage)
         try:
-            return self._take_again(journal, position, held)
+            return self._take_again(journal, position, held, now_ns)
         except (OSError, UnknownVersionError) as error:
             raise JournalError(f"cannot read the journal in '{journal.folder}': {error}") from error
 
-    def _take_again(self, journal: Journal, position: Position | None, held: Position | None) -> Position | None:
+    def _take_again(
+        self, journal: Journal, position: Position | None, held: Position | None, now_ns: int
+    ) -> Position | None:
         intake = self._intake
         start = min((p for p in (position, held) if p is not None), default=Position())
         needed: Position | None = start
@@ -54,10 +59,11 @@ class Replay:
                 if position is None or Position(found.segment, found.end) > position:
                     self._lost(found)
                 continue
-            if position is not None and found.end <= position:
-                guarded(intake.replay, found, self._count)
+            record = msgspec.structs.replace(found, received_ns=min(found.received_ns, now_ns))
+            if position is not None and record.end <= position:
+                guarded(intake.replay, record, self._count)
                 continue
-            guarded(intake.take, found, self._count)
+            guarded(intake.take, record, self._count)
             count += 1
             if intake.pending >= self._checkpoint_spans:
                 needed = self._store_now(journal, needed)

@@ -26,6 +26,22 @@ def test_what_the_store_holds_leaves_the_journal_at_the_start(tmp_path: Path) ->
     run(test())
 
 
+def test_what_was_accepted_under_a_clock_that_was_set_back_since_closes_by_the_clock_as_it_is(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path / "1") as bench:
+            bench.clock.forward(5 * 3600)
+            await bench.send(ROOT)
+            await bench.taken()
+            await bench.until(lambda: bench.engine._intake.idle)
+            await bench.send(LEAF)
+            async with crashed(bench, tmp_path / "2") as again:  # five hours before
+                again.clock.forward(16)
+                (report,) = await again.reports(1)
+                assert (report.spans, report.close_reason) == (3, "roots_ended")
+
+    run(test())
+
+
 def test_damage_in_the_middle_of_the_journal_costs_its_own_records_and_is_counted(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     journal.open()
