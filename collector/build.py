@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -93,7 +94,7 @@ def build_core(options: Options, folder: Path, terms: Terms) -> Core:
         store.metrics,
         lambda: {semconv.M_SESSION_OPEN: engine.stats().open_sessions},
         health,
-        clock.now_ns,
+        time.time_ns,  # backends refuse what is far from their time, and this clock may have been wrong when it started
         version=version(),
         instance_id=str(uuid.UUID(bytes=_kept(folder, _INSTANCE_ID, 16), version=4)),
     )
