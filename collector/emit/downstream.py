@@ -4,6 +4,9 @@ Separate from the outbox, which decides what is sent when and how often. The OTL
 (https://opentelemetry.io/docs/specs/otlp/) says which answers may be tried again: over gRPC CANCELLED,
 DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS, and RESOURCE_EXHAUSTED with a RetryInfo; over HTTP 429,
 502, 503 and 504, and a connection that failed. Any other refusal is for good. A partial success is a success.
+
+Of an answer the status decides; its body, which may have no end, is read for no longer than a request may take. A web page is no
+success, whatever its status: who gives one is no OTLP endpoint.
 """
 
 from __future__ import annotations
@@ -117,7 +120,7 @@ class GrpcSink:
             )
         except grpc.aio.AioRpcError as error:
             raise _grpc_error(error) from None
-        return _partial(kind, answer)
+        return _partial(kind, answer, len(payload))
 
     async def stop(self) -> None:
         """Close the channel."""
@@ -145,17 +148,27 @@ class HttpSink:
 
     async def send(self, kind: str, payload: bytes, name: str = "") -> Sent:
         """Deliver one encoded export request."""
-        headers = {**request_headers(self._destination), "content-type": "application/x-protobuf"}
+        headers, size = {**request_headers(self._destination), "content-type": "application/x-protobuf"}, len(payload)
         if self._destination.compression == "gzip":
             headers["content-encoding"] = "gzip"
             payload = await asyncio.to_thread(gzip.compress, payload, 1, mtime=0)
+        request = self._client.build_request("POST", self._url(kind), content=payload, headers=headers)
+        end = asyncio.get_running_loop().time() + self._destination.timeout
         try:
-            async with self._client.stream("POST", self._url(kind), content=payload, headers=headers) as response:
-                answer = await _bounded(response)
+            async with asyncio.timeout_at(end):  # httpx's own timeouts are of one read, and a peer can dribble
+                response = await self._client.send(request, stream=True)
+            try:
+                answer = await _bounded(response, end)
+            finally:
+                await response.aclose()
+        except TimeoutError:
+            raise RetryableError("connection", f"no answer within {self._destination.timeout:g} s") from None
         except (httpx.TransportError, ssl.SSLError) as error:
             raise RetryableError("connection", f"{type(error).__name__}: {error}") from None
         if response.is_success:
-            return _partial(kind, answer)
+            if is_page(response.headers.get("content-type")):
+                raise RefusedError("page", f"http {response.status_code} with a web page: expected an OTLP endpoint")
+            return _partial(kind, answer, size)
         message = f"http {response.status_code}: {_message(answer)}"
         if response.status_code in RETRYABLE_STATUSES:
             raise RetryableError(str(response.status_code), message, retry_after(response.headers.get("retry-after")))
@@ -224,25 +237,31 @@ def _ssl_context(destination: Destination) -> ssl.SSLContext:
     return context
 
 
-async def _bounded(response: httpx.Response) -> bytes:
-    """The body of an answer, as far as it can be read: what the answer is, its status has said."""
+def is_page(content_type: str | None) -> bool:
+    """Whether an answer is a web page."""
+    return (content_type or "").partition(";")[0].strip().lower() in {"text/html", "application/xhtml+xml"}
+
+
+async def _bounded(response: httpx.Response, end: float) -> bytes:
+    """The body of an answer, as far as it can be read by a time of the loop: what the answer is, its status has said."""
     answer = bytearray()
-    with contextlib.suppress(httpx.DecodingError):
-        async for chunk in response.aiter_bytes():
-            answer += chunk
-            if len(answer) > MAX_ANSWER:
-                break
+    with contextlib.suppress(httpx.DecodingError, TimeoutError):
+        async with asyncio.timeout_at(end):
+            async for chunk in response.aiter_bytes():
+                answer += chunk
+                if len(answer) > MAX_ANSWER:
+                    break
     return bytes(answer[:MAX_ANSWER])
 
 
-def _partial(kind: str, answer: bytes) -> Sent:
-    """What a successful answer says was rejected; one that cannot be read says nothing."""
+def _partial(kind: str, answer: bytes, size: int) -> Sent:
+    """What a successful answer to a request of `size` bytes says was rejected; one that cannot be read says nothing."""
     try:
         partial = _RESPONSES[kind].FromString(answer).partial_success
     except DecodeError:
         return Sent()
     counts = [value for field, value in partial.ListFields() if field.name.startswith("rejected_")]
-    return Sent(sum(counts), clean(partial.error_message, 500))
+    return Sent(min(max(sum(counts), 0), size), clean(partial.error_message, 500))
 
 
 def _message(answer: bytes) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import grpc
 import requests
@@ -18,7 +19,7 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
 
 from collector.config.options import Destination
-from collector.emit.downstream import channel_credentials, is_secure, request_headers, target_of
+from collector.emit.downstream import channel_credentials, is_page, is_secure, request_headers, target_of
 
 MAX_POINTS = 2000
 """Points of one request: with exemplars well under a receiver's usual limit of 4 MiB."""
@@ -80,6 +81,18 @@ class MetricsPush:
         return self._exporter
 
 
+class _Session(requests.Session):
+    """Takes the head of an answer and leaves its body, which may have no end; a page or a redirection is no success."""
+
+    def send(self, request: requests.PreparedRequest, **named: Any) -> requests.Response:
+        response = super().send(request, **{**named, "stream": True})
+        response.close()
+        if response.ok and (response.status_code >= 300 or is_page(response.headers.get("content-type"))):
+            what = "a web page" if response.status_code < 300 else "a redirection"
+            raise requests.RequestException(f"http {response.status_code}, {what}: expected an OTLP endpoint")
+        return response
+
+
 def _exporter(destination: Destination) -> MetricExporter:
     headers = request_headers(destination)
     gzipped = destination.compression == "gzip"
@@ -94,7 +107,7 @@ def _exporter(destination: Destination) -> MetricExporter:
             max_export_batch_size=MAX_POINTS,
         )
     base = destination.endpoint.rstrip("/")
-    session = requests.Session()
+    session = _Session()
     session.trust_env = not destination.ca_file  # else REQUESTS_CA_BUNDLE would win over the authorities configured
     return HttpExporter(
         base if base.endswith("/v1/metrics") else f"{base}/v1/metrics",

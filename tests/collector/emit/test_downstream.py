@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -23,6 +24,7 @@ from collector.config.options import Destination
 from collector.emit.downstream import RefusedError, RetryableError, Sent, make_sink, retry_after
 from collector.emit.otlp_metrics import MetricsPush
 from tests.collector.emit.receiver import Answer, Receiver, free_port, grpc_receiver, http_receiver
+from tests.collector.emit.test_otlp_metrics import reader, rows
 
 SERVERS: dict[str, Callable[..., AbstractContextManager[int]]] = {"grpc": grpc_receiver, "http": http_receiver}
 PATHS = {
@@ -81,7 +83,7 @@ def test_a_partial_success_is_a_success_that_says_how_many_were_not_taken(
 ) -> None:
     partial = ExportTracePartialSuccess(rejected_spans=3, error_message="bad\nids")
     receiver.answers = [Answer(body=ExportTraceServiceResponse(partial_success=partial).SerializeToString())]
-    assert send(destination) == Sent(3, "bad\ufffdids")
+    assert send(destination, b"\x0a\x00" * 2) == Sent(3, "bad\ufffdids")
 
 
 @pytest.mark.parametrize(
@@ -198,6 +200,78 @@ def test_a_success_is_one_also_where_its_body_cannot_be_read() -> None:
         thread.start()
         assert send(Destination(endpoint=f"http://127.0.0.1:{server.server_port}", protocol="http")) == Sent()
         thread.join(5)
+
+
+@contextmanager
+def raw_receiver(head: bytes, piece: bytes, pause_s: float = 0.05) -> Iterator[Destination]:
+    """A server that answers with `head`, and then with `piece` for ever."""
+    done = threading.Event()
+
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(head)
+            while piece and not done.wait(pause_s):
+                connection.sendall(piece)
+            done.wait(10)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer, args=(server,))
+        thread.start()
+        yield Destination(endpoint=f"http://127.0.0.1:{server.getsockname()[1]}", protocol="http", timeout=0.5)
+        done.set()
+        thread.join(10)
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+PAGE = OK + b"content-type: text/html; charset=utf-8\r\ncontent-length: 6\r\n\r\n<html>"
+
+
+@pytest.mark.parametrize(
+    ("head", "piece", "expected"),
+    [
+        (OK, b"x: 1\r\n", ("retry", "connection", 0.0)),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n", ("retry", "connection", 0.0)),
+        (OK + b"content-length: 9999\r\n\r\n", b"\n", ("sent", "", 0.0)),
+        (OK + b"transfer-encoding: chunked\r\n\r\n", b"1\r\n\n\r\n", ("sent", "", 0.0)),
+        (b"HTTP/1.1 503 Busy\r\ncontent-length: 9999\r\n\r\n", b"\n", ("retry", "503", 0.0)),
+        (PAGE, b"", ("refused", "page", 0.0)),
+    ],
+    ids=["head", "continue", "body", "chunks", "refusal", "page"],
+)
+def test_an_answer_without_end_takes_no_longer_than_a_request_may_and_a_page_is_none(
+    head: bytes, piece: bytes, expected: tuple[str, str, float]
+) -> None:
+    with raw_receiver(head, piece) as destination:
+        started = time.monotonic()
+        assert outcome(destination) == expected
+        assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize(
+    ("head", "piece", "taken"),
+    [
+        (OK + b"transfer-encoding: chunked\r\n\r\n", b"10000\r\n" + b"x" * 65536 + b"\r\n", True),
+        (PAGE, b"", False),
+        (b"HTTP/1.1 302 Found\r\nlocation: /login\r\ncontent-length: 0\r\n\r\n", b"", False),
+    ],
+    ids=["endless", "page", "redirection"],
+)
+def test_a_push_leaves_the_body_of_an_answer_and_takes_no_page_for_a_success(
+    head: bytes, piece: bytes, taken: bool
+) -> None:
+    with raw_receiver(head, piece, 0.001) as destination:
+        assert MetricsPush(reader(rows()), destination, 60.0).push() is taken
+
+
+@pytest.mark.parametrize(("rejected", "counted"), [(-5, 0), (2**63 - 1, 2)])
+def test_no_more_is_rejected_than_was_sent(
+    rejected: int, counted: int, destination: Destination, receiver: Receiver
+) -> None:
+    partial = ExportTracePartialSuccess(rejected_spans=rejected)
+    receiver.answers = [Answer(body=ExportTraceServiceResponse(partial_success=partial).SerializeToString())]
+    assert send(destination, b"\x0a\x00") == Sent(counted)
 
 
 def test_an_endpoint_that_has_the_signals_path_keeps_it(receiver: Receiver) -> None:
