@@ -1,6 +1,6 @@
 """OpenTelemetry's GenAI agent spans: `invoke_agent`, `execute_tool`, `chat` and kin, in every generation of names, and the drafts for handoffs.
 
-The fallback for every producer without a mapper of its own: spans that carry `gen_ai.*`, or OpenInference's span kinds by hand.
+What many mappers begin from, the fallback (`handmade.py`) among them.
 Read: `gen_ai.operation.name`, agent, tool and usage attributes; content in attributes, span events, log records; the drafts'
 `gen_ai.transfer.*`, `gen_ai.caller.*`, `gen_ai.agent.handoff.*` and `gen_ai.handoff.*`.
 """
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
-from collector.conventions.base import Convention
 from collector.facts import Fact, Known, Message, ModelCall, ToolCall, Transfer, Visit
 from collector.otlp.model import KIND_CONSUMER, KIND_SERVER, STATUS_ERROR, Link, LogRecord, Span
 
@@ -43,8 +42,12 @@ def operation(span: Span) -> str:
 
 def facts(span: Span) -> Iterator[Fact]:
     """Facts of a span by the GenAI convention."""
+    return of_operation(span, operation(span))
+
+
+def of_operation(span: Span, kind: str) -> Iterator[Fact]:
+    """The same for a span of which it is known what it is."""
     a = span.attributes
-    kind = operation(span)
     source, target = (
         reading.text(a, "gen_ai.agent.handoff.source.name"),
         reading.text(a, "gen_ai.agent.handoff.target.name"),
@@ -156,9 +159,9 @@ def spoken(span: Span) -> tuple[tuple[Message, ...] | None, tuple[Message, ...] 
     heard = reading.messages(a["gen_ai.input.messages"]) if "gen_ai.input.messages" in a else None
     said = reading.messages(a["gen_ai.output.messages"]) if "gen_ai.output.messages" in a else None
     if heard is None:
-        heard = openinference.flattened(a, "llm.input_messages") or reading.prompts(a, "gen_ai.prompt")
+        heard = openinference.flattened(a, "llm.input_messages") or reading.prompts(a, "gen_ai.prompt", "user")
     if said is None:
-        said = openinference.flattened(a, "llm.output_messages") or reading.prompts(a, "gen_ai.completion")
+        said = openinference.flattened(a, "llm.output_messages") or reading.prompts(a, "gen_ai.completion", "assistant")
     if span.events and (heard is None or said is None):
         in_events = reading.event_messages(span)
         heard, said = heard if heard is not None else in_events[0], said if said is not None else in_events[1]
@@ -188,13 +191,3 @@ def causes(span: Span, link: Link) -> bool:
         return True
     received = not span.parent_span_id or span.kind in (KIND_SERVER, KIND_CONSUMER)
     return received and operation(span) != "create_agent" and len({k.trace_id for k in span.links}) == 1
-
-
-CONVENTION = Convention(
-    name="genai",
-    content_switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
-    facts=facts,
-    scopes=("",),
-    log_facts=log_facts,
-    causes=causes,
-)

@@ -51,6 +51,7 @@ def _is_agent(span: Span) -> bool:
 CONVENTION = Convention(
     name="openlit",
     content_switch="openlit.init(capture_message_content=True)",
+    shapes=(("gen_ai.agent.source", ""),),
     facts=_facts,
     scopes=("openlit", "opentelemetry.instrumentation.openlit"),
 )

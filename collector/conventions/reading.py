@@ -292,11 +292,11 @@ def indexed(attributes: Attributes, prefix: str) -> dict[int, dict[str, Any]]:
     return dict(sorted(out.items()))
 
 
-def prompts(attributes: Attributes, prefix: str) -> tuple[Message, ...] | None:
-    """The older `gen_ai.prompt.N.*` and `gen_ai.completion.N.*`; None where there is no such key."""
-    rows = indexed(attributes, prefix)
+def prompts(attributes: Attributes, key: str, role: str) -> tuple[Message, ...] | None:
+    """The older `gen_ai.prompt.N.*` and `gen_ai.completion.N.*`, or the still older whole in one text; None where there is neither."""
+    rows = indexed(attributes, key)
     if not rows:
-        return None
+        return _whole(attributes.get(key), role)
     out = []
     for row in rows.values():
         calls = tuple(
@@ -313,9 +313,16 @@ def prompts(attributes: Attributes, prefix: str) -> tuple[Message, ...] | None:
     return tuple(out)
 
 
+def _whole(value: Any, role: str) -> tuple[Message, ...] | None:
+    read = messages(value) or ()
+    if any(m.text is not None or m.calls for m in read):
+        return read
+    return None if value is None else (Message(role, _string(value)),)
+
+
 def event_messages(span: Span) -> tuple[tuple[Message, ...] | None, tuple[Message, ...] | None]:
-    """Messages in span events of the older convention (`gen_ai.user.message`, `gen_ai.choice`, ...) and of the current one
-    (`gen_ai.client.inference.operation.details`): (heard, said), None where no event holds them."""
+    """Messages in span events of the older conventions (`gen_ai.content.prompt`; `gen_ai.user.message`, `gen_ai.choice`, ...) and of the
+    current one (`gen_ai.client.inference.operation.details`): (heard, said), None where no event holds them."""
     heard: list[Message] = []
     said: list[Message] = []
     any_heard = any_said = False
@@ -326,6 +333,12 @@ def event_messages(span: Span) -> tuple[tuple[Message, ...] | None, tuple[Messag
                 if key in attributes:
                     into += list(messages(attributes[key]) or ())
                     any_heard, any_said = any_heard or into is heard, any_said or into is said
+        elif event.name == "gen_ai.content.completion":
+            any_said = True
+            said += prompts(attributes, "gen_ai.completion", "assistant") or ()
+        elif event.name == "gen_ai.content.prompt":
+            any_heard = True
+            heard += prompts(attributes, "gen_ai.prompt", "user") or ()
         elif event.name == "gen_ai.choice":
             any_said = True
             said += of_event(attributes, "assistant")

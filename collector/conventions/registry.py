@@ -15,8 +15,8 @@ from collector.conventions import (
     autogen,
     claude_code,
     crewai_native,
-    genai,
     google_adk,
+    handmade,
     langsmith,
     logfire_openai_agents,
     mcp,
@@ -82,7 +82,7 @@ BUILT_IN: tuple[Convention, ...] = (
     claude_code.CONVENTION,
     openinference_llama_index.CONVENTION,
     openllmetry_llama_index.CONVENTION,
-    genai.CONVENTION,
+    handmade.CONVENTION,
 )
 
 

@@ -72,6 +72,7 @@ class Visit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="visi
     `broadcast`: what any run of the team says reaches this one, but only the last to speak is named as its cause: who ran beside that one counts, too.
     `executes`: no agent's run: it runs the calls that others asked for, and each belongs to who asked.
     `steps`: the run has no span of its own: from this one on the spans beside it are its, until another such run begins there.
+    `by_span`: no attribute names the agent; the span's own name does, unless agents that are named run below it.
     `leaks`: the producer may leave the run's context open: a span below it that begins after its end is the run's around it.
     """
 
@@ -103,6 +104,7 @@ class Visit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="visi
     executes: bool = False
     steps: bool = False
     one_way: bool = False
+    by_span: bool = False
 
 
 class ModelCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="model"):

@@ -209,7 +209,7 @@ class Reader:
         if parsed is not None:
             entries, cut = parsed
             found = reader.of_arguments(
-                {k: v for k, v in entries.items() if not _names_target(k, v, asked)}, cut, asked
+                {k: v for k, v in entries.items() if not _names_target(k, v, asked, edge)}, cut, asked
             )
         else:
             found = reader.of_value(value, asked)
@@ -268,6 +268,18 @@ def _is_for(envelope: Envelope, edge: Edge) -> bool:
     return from_source and (not envelope.target or names.agent_key(envelope.target) in target)
 
 
-def _names_target(key: str, value: Any, asked: frozenset[str]) -> bool:
+def _names_target(key: str, value: Any, asked: frozenset[str], edge: Edge) -> bool:
+    """Whether an argument names the target, as far as its own name says so; under a name that says other things as well, only the target's own name does."""
     name = snake_case(key)
-    return name in reader.ENDPOINTS and name not in asked and isinstance(value, str)
+    if name in asked or not isinstance(value, str):
+        return False
+    if name not in _OTHER_THINGS:
+        return name in reader.ENDPOINTS
+    spelled = names.agent_key(value.strip("[] "))
+    call = edge.signal.call if edge.signal is not None else edge.via.fact.name if edge.via is not None else ""
+    told = edge.target.keys if edge.target is not None else {names.agent_key(edge.target_name)}
+    return spelled in told or (name in reader.ENDPOINTS and not names.target_in_tool_name(call))
+
+
+_OTHER_THINGS = frozenset({"agent_id", "recipient", "destination", "target", "agent", "to"})
+"""Names of arguments that may name the target, and may as well be a field: where a parcel goes, who gets a letter."""

@@ -35,11 +35,15 @@ class Writer:
         self.agent_ids: dict[str, str] = {}
         self.agents: list[dict[str, Any]] = []
         self._entries: dict[str, dict[str, Any]] = {}
+        self._delegates: dict[int, list[AgentVisit]] = {}  # by the run that called them
 
     def write(self, edges: Sequence[Edge], read: Callable[[Edge], Carried]) -> dict[str, Any]:
         """The document, without `trace_id` and session `metadata`, which the session gives."""
         for visit in self.visits.all:
             self._agent(visit)
+        for edge in edges:
+            if edge.mode == "delegate" and edge.target is not None and not edge.target.virtual:
+                self._delegates.setdefault(id(edge.source), []).append(edge.target)
         carried = [(edge, read(edge)) for edge in edges]
         placed = sorted(carried, key=lambda pair: _order(pair[0]))
         handoffs = [self._handoff(edge, what, tick) for tick, (edge, what) in enumerate(placed, start=1)]
@@ -235,8 +239,7 @@ class Writer:
                 return None, []  # a call that has no span of its own has no start
             begin = start_node.start if start_node is not None else None
             if begin is None:
-                models = [m.node.end for m in edge.source.models if m.node.ended and m.node.end <= target.start]
-                begin = max(models, default=edge.source.start)
+                begin = self._last_act(edge.source, target)
             where = start_node if start_node is not None else edge.source.first
         elif edge.signal is not None:
             begin, where = edge.signal.end, edge.signal.node
@@ -257,6 +260,16 @@ class Writer:
             return None, ["latency_negative"]
         waited = edge.mode == "transfer" and edge.source.trace_id != target.trace_id and edge.evidence != "inferred"
         return _milliseconds(gap), ["latency_user_wait"] if waited and not target.first.span.causes else []
+
+    def _last_act(self, source: AgentVisit, target: AgentVisit) -> int:
+        """The end of what a run did last before it called another by no call that is recorded: a call of a model or a tool, or another delegate's run."""
+        done = [m.node.end for m in source.models if m.node.ended] + [t.node.end for t in source.tools if t.node.ended]
+        done += [
+            v.end
+            for v in self._delegates.get(id(source), ())
+            if v is not target and v.first.clock == source.first.clock
+        ]
+        return max((end for end in done if source.start <= end <= target.start), default=source.start)
 
     def _return_latency(self, edge: Edge) -> tuple[Number | int | None, list[str]]:
         """From the end of the delegate's run to the end of the call that waited for it."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from collector.facts import values
+from collector.facts.placeholders import is_placeholder
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _RUNS = re.compile(r"[\s\-_.]+")
@@ -26,23 +27,22 @@ _HANDS_OVER = re.compile(
     r"^(?:hand[_-]?off|hand[_-]?over|transfer|delegate|route|switch|escalate|forward)(?:[_-]\w*)?$", re.I
 )
 _TARGETS = (
-    "agent_name", "to_agent", "target_agent", "next_agent", "agent_id", "recipient", "coworker", "member_id", "subagent_type", "destination",
+    "agent_name", "to_agent", "target_agent", "next_agent", "agent_id", "recipient", "coworker", "co_worker", "member_id", "subagent_type",
+    "destination", "target",
 )  # fmt: skip
 """Arguments by which tools that are called like a handover, and like no agent, name the target."""
+
+_ALWAYS = ("subagent_type", "coworker", "co_worker")
+"""Arguments that name the target, whatever the tool is called."""
+
+_ANYBODY = frozenset({"coworker", "co_worker", "member", "members", "subagent", "sub_agent"})
+"""What stands for the target in the name of a tool that is told it in an argument."""
 
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
 _NOT_ASCII_LETTER = re.compile(r"[^a-z0-9_]")
 _WORD = re.compile(r"[^\W_]")
 _AGENT = re.compile(r"^agent[_-]", re.I)
 _ASK = re.compile(r"^(?:ask|call|consult|task|run|invoke|delegate|request|use|query)[_-](?P<target>.+)$", re.I)
-
-PLACEHOLDERS = frozenset(
-    {
-        "", "agent", "strands agents", "openai agent", "langgraph", "unknown_agent", "unknown", "codeagent",
-        "toolcallingagent", "agent workflow", "none", "null", "runnablesequence", "agentexecutor",
-    }
-)  # fmt: skip
-"""Names that producers write where the program gave none, in lower case."""
 
 
 def clean(name: str) -> str:
@@ -84,17 +84,23 @@ def slug_of_tool(text: str) -> str:
 
 def target_in_tool_name(tool: str) -> str:
     """The target that a tool named like a handover names (`transfer_to_x`, `Handoff-transfer_to_x`, `send_back_to_x`), or ""."""
-    match = _PATTERN.match(tool.strip())
+    match = _PATTERN.match(tool.strip()) or _PATTERN.match(_spelled_out(tool))
     return match.group("target") if match else ""
 
 
+def _spelled_out(tool: str) -> str:
+    """A tool's name with its words apart: `transferToX`, `Delegate work to coworker`."""
+    return _RUNS.sub("_", _CAMEL.sub("_", tool.strip()))
+
+
 def target_in_arguments(tool: str, arguments: Any) -> str:
-    """The target that a tool called like a handover is told in an argument (`handoff {to_agent}`), or ""."""
-    if not _HANDS_OVER.match(tool.strip()):
-        return ""
+    """The target that a tool called like a handover is told in an argument (`handoff {to_agent}`), or any tool in one for this alone, or ""."""
     given = values.opened(arguments)
-    found = (given[0].get(key) for key in _TARGETS if given[1][:1] != (key,)) if given is not None else ()
-    return next((name for name in found if isinstance(name, str) and name), "")
+    if given is None:
+        return ""
+    keys = _TARGETS if _HANDS_OVER.match(_spelled_out(tool)) else _ALWAYS
+    found = (given[0].get(key) for key in keys if given[1][:1] != (key,))
+    return next((bare for name in found if isinstance(name, str) and (bare := name.strip("[] "))), "")
 
 
 def asked_in_tool_name(tool: str) -> str:
@@ -140,7 +146,8 @@ class Directory:
         several = self._slugs.get(slug_of_tool(target)) or self._bare.get(target.casefold())
         if several:
             return tuple(sorted(several))
-        return () if is_placeholder(target) or not _WORD.search(target) else (target,)
+        nobody = is_placeholder(target) or target.casefold() in _ANYBODY or not _WORD.search(target)
+        return () if nobody else (target,)
 
     def _find(self, wanted: str) -> str:
         if not wanted:
@@ -155,9 +162,3 @@ class Directory:
         # A limit on tool names cuts long ones: a cut slug counts if it is long and fits one name alone.
         cut = {n for s, ns in self._slugs.items() if len(slug) >= 24 and s.startswith(slug) for n in ns}
         return next(iter(cut)) if not by_slug and len(cut) == 1 else ""
-
-
-def is_placeholder(name: str) -> bool:
-    """Whether a name is none: a producer's default, or a hash in its place."""
-    text = name.strip().casefold()
-    return text in PLACEHOLDERS or re.fullmatch(r"[0-9a-f]{32}", text) is not None

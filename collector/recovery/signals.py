@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from collector.facts import Call, Content, Message, Mode, Transfer
+from collector.facts.placeholders import is_placeholder
 from collector.recovery import names
 from collector.recovery.node import Node
 from collector.recovery.tree import Tree
@@ -91,7 +92,7 @@ def _named_source(
 
 
 def _of_transfer(fact: Transfer, node: Node, source: AgentVisit, agents: names.Directory) -> Signal:
-    target = "" if names.is_placeholder(fact.target) and not agents.find(fact.target) else fact.target
+    target = "" if is_placeholder(fact.target) and not agents.find(fact.target) else fact.target
     return Signal(
         source, node, node.start, node.end, target, fact.mode, sure=True, weak=fact.weak, failed=fact.failed,
         evidence=fact.evidence, arguments=fact.content, stated=fact.stated, call_id=fact.call_id, call=fact.call, reason=fact.reason,

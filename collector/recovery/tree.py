@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from collector.facts import Envelope, ModelCall, SpanFacts, ToolCall, Visit
+from collector.facts.placeholders import is_placeholder
 from collector.otlp.model import KIND_SERVER
-from collector.recovery import names
 from collector.recovery.node import Node, SpanKey
 from collector.recovery.records import with_records
 from collector.recovery.surroundings import Surroundings
@@ -231,7 +231,7 @@ def _earliest_above(node: Node) -> Node:
 def _names_agent(children: Iterable[Node]) -> str:
     """The agent that calls without their parent name, "" where none does."""
     named = {f.agent for n in children for f in n.span.facts if isinstance(f, (ModelCall, ToolCall)) and f.agent}
-    return min((a for a in named if not names.is_placeholder(a)), default="")
+    return min((a for a in named if not is_placeholder(a)), default="")
 
 
 def _left_open(run: Node, later: Node) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from collector.facts import Content, Message, ModelCall, ToolCall, Usage, Visit, values
+from collector.facts.placeholders import is_placeholder
 from collector.recovery import names
 from collector.recovery.node import Node
 
@@ -97,7 +98,7 @@ class AgentVisit:
             names.agent_key(a)
             for f in self.facts
             for a in (f.name, *f.aliases)
-            if a and ((f.named and a is f.name) or not names.is_placeholder(a))
+            if a and ((f.named and a is f.name) or not is_placeholder(a))
         }
         if self.name:
             self.keys.add(names.agent_key(self.name))

@@ -10,8 +10,10 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import pairwise
 
-from collector.facts import Known, ModelCall, ToolCall, Visit
+from collector.facts import ModelCall, ToolCall, Visit
+from collector.facts.placeholders import is_placeholder
 from collector.recovery import names
+from collector.recovery.naming import Naming
 from collector.recovery.node import Node
 from collector.recovery.tree import Tree
 from collector.recovery.visit import LOOK_BACK, AgentVisit, Model, Tool, join_twin, merge_models, merge_tools, overlap
@@ -26,11 +28,11 @@ class Visits:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.owner: dict[tuple[str, str], AgentVisit | None] = {}
-        self.known: dict[str, None] = {}
-        self.ids: dict[str, str] = {}
+        self._naming = Naming(tree)
+        self.known = self._naming.known
         self._model_at: dict[tuple[str, str], Model] = {}
+        self._runs: dict[tuple[str, str], list[AgentVisit]] | None = None
         self.names = names.Directory(())
-        self._known()
         self.all: list[AgentVisit] = self._find()
         self._calls()
         self._executed()
@@ -42,22 +44,6 @@ class Visits:
         self._nest()
         self.all.sort(key=lambda v: (v.start, v.first.key))
         self.names = names.Directory([v.name for v in self.all] + list(self.known))
-
-    # ---- names
-
-    def _known(self) -> None:
-        for node in self.tree.ordered:
-            for fact in node.span.facts:
-                if isinstance(fact, Known):
-                    self.known.update(dict.fromkeys(n for n in fact.names if n and not names.is_placeholder(n)))
-                    self.ids.update(fact.ids)
-                elif isinstance(fact, Visit):
-                    self.known.update(dict.fromkeys(n for n in fact.peers if n and not names.is_placeholder(n)))
-
-    def _name(self, fact: Visit) -> str:
-        if fact.name and (fact.named or not names.is_placeholder(fact.name)):
-            return names.clean(self.ids.get(fact.name, fact.name))
-        return self.ids.get(fact.agent_id, "") if fact.agent_id else ""
 
     # ---- spans to visits
 
@@ -77,7 +63,7 @@ class Visits:
             for fact in node.span.facts:
                 if not isinstance(fact, Visit):
                     continue
-                new = AgentVisit(node, fact, self._name(fact))
+                new = AgentVisit(node, fact, self._naming.of(node, fact))
                 if fact.steps:
                     visit = turns.get(place)
                     if visit is not None and visit.key == new.key:
@@ -87,7 +73,7 @@ class Visits:
                         found.append(new)
                 elif visit is not None:
                     visit.take(new)
-                elif above is not None and not crossed and _same_run(above, new):
+                elif above is not None and not crossed and self._goes_on(above, new):
                     above.take(new)
                     visit = above
                 else:
@@ -108,6 +94,10 @@ class Visits:
             self.owner[node.key] = visit if visit is not None else above
             tool_since[node.key] = is_tool or (crossed and visit is None)
         return found
+
+    def _goes_on(self, above: AgentVisit, new: AgentVisit) -> bool:
+        """Whether a run in another is that run."""
+        return _same_run(above, new) and not (new.name and above.first.key in self._naming.frames)
 
     def _beside(self, node: Node, new: AgentVisit, siblings: dict[tuple[object, str], AgentVisit]) -> AgentVisit | None:
         """A run that the same producer shows by two spans side by side: same parent, same agent, other layer, one inside the other's time."""
@@ -132,9 +122,24 @@ class Visits:
                 owner = self.owner[node.key] = _in_time(flat[node.span.trace_id], node, owner)
             for fact in node.span.facts:
                 if isinstance(fact, ModelCall):
-                    self._add_model(node, fact, owner)
+                    self._add_model(node, fact, owner or self._told(node, fact.agent))
                 elif isinstance(fact, ToolCall):
-                    self._add_tool(node, fact, owner)
+                    self._add_tool(node, fact, owner or self._told(node, fact.agent))
+
+    def _told(self, node: Node, agent: str) -> AgentVisit | None:
+        """Whose call this is where it stands in no run and names its agent: the run's of that agent in whose time it began."""
+        if not agent or is_placeholder(agent):
+            return None
+        if self._runs is None:
+            self._runs = {}
+            for visit in sorted(self.all, key=lambda v: (v.start, v.first.key)):
+                for key in visit.keys:
+                    self._runs.setdefault((visit.trace_id, key), []).append(visit)
+        runs = self._runs.get((node.span.trace_id, names.agent_key(agent)), [])
+        at = bisect_right(runs, node.start, key=lambda v: v.start)
+        found = next((v for v in reversed(runs[max(0, at - LOOK_BACK) : at]) if node.start <= v.end), None)
+        self.owner[node.key] = found or self.owner[node.key]
+        return found
 
     def _executed(self) -> None:
         """Calls that a helper ran belong to the run whose model asked for them, and what went on below them, too."""

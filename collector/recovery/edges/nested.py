@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collector.facts import Mode
+from collector.recovery import names
 from collector.recovery.edges.edge import Edge, Edges, place
 from collector.recovery.signals import Signal
 from collector.recovery.visit import LOOK_BACK, AgentVisit
@@ -69,7 +70,8 @@ def nested(edges: Edges) -> None:
             edges.incoming[id(visit)] = []  # the producer's own word: asked for, and not taken up
             continue
         mode: Mode = (found.mode if found is not None else "") or "delegate"
-        named = found is not None and bool(found.target)
+        called_by = {names.agent_key(f.called_by) for f in visit.facts if f.called_by}
+        named = (found is not None and bool(found.target)) or bool(called_by & parent.keys)
         evidence = "explicit" if named else "inferred" if lost else "structural"
         edges.add(Edge(parent, visit, mode, evidence, found, visit.via))
 

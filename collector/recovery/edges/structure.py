@@ -19,13 +19,18 @@ def named_on_visit(edges: Edges) -> None:
     for visit in edges.visits.all:
         if not edges.is_free(visit):
             continue
-        modes: tuple[tuple[str, Mode], ...] = (("called_by", "delegate"), ("came_from", "transfer"))
-        for attribute, mode in modes:
+        for attribute, mode, evidence in _NAMED:
             name = next((n for f in visit.facts if (n := getattr(f, attribute))), "")
             source = edges.before_named(name, visit) if name else None
             if source is not None:
-                edges.add(Edge(source, visit, mode, "structural"))
+                edges.add(Edge(source, visit, mode, evidence))
                 break
+
+
+_NAMED: tuple[tuple[str, Mode, str], ...] = (
+    ("called_by", "delegate", "explicit"),  # an attribute for this alone
+    ("came_from", "transfer", "structural"),  # a graph's parent, which each producer means in its own way
+)
 
 
 def by_time(edges: Edges) -> None:

@@ -107,8 +107,8 @@ def test_broadcast_delegates_to_every_member_what_each_was_given(scope: str) -> 
         w.agent(name, 20 + i, 40 + i, lead, "Vote", f"{name} votes yes")
 
     assert [line for line in relays(recovered(w.t)) if "return" not in line] == [
-        'Lead -> One delegate structural 20 {"message": "Vote"}',
-        'Lead -> Two delegate structural 21 {"message": "Vote"}',
+        'Lead -> One delegate structural 8 {"message": "Vote"}',
+        'Lead -> Two delegate structural 9 {"message": "Vote"}',
     ]
 
 
@@ -120,7 +120,7 @@ def test_content_off_leaves_members_under_their_team(scope: str) -> None:
     w.agent("One", 20, 40, lead)
 
     assert relays(recovered(w.t)) == [
-        "Lead -> One delegate structural 20 unrecorded",
+        "Lead -> One delegate structural 8 unrecorded",
         "One -> Lead return structural None unrecorded",
     ]
 

@@ -80,7 +80,7 @@ def test_caller_on_a_client_span_is_a_delegation() -> None:
     t.agent("a", 0, 10, root)
     t.agent("b", 12, 30, root, attributes={"gen_ai.caller.type": "agent", "gen_ai.caller.name": "a"})
 
-    assert [r.split(" structural")[0] for r in relays(recovered(t))] == ["a -> b delegate", "b -> a return"]
+    assert relays(recovered(t)) == ["a -> b delegate explicit 12 unrecorded", "b -> a return explicit None unrecorded"]
 
 
 def test_client_span_and_the_remote_agents_own_span_are_one_visit() -> None:

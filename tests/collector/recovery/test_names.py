@@ -9,7 +9,7 @@ from collector.recovery.names import (
     agent_key,
     asked_in_tool_name,
     clean,
-    is_placeholder,
+    target_in_arguments,
     target_in_tool_name,
 )
 from tests.collector.spans import Trace, recovered, relays
@@ -50,6 +50,9 @@ def test_clean_takes_the_runtime_id_off() -> None:
         ("handoff_to_Disposition_S_d", "Disposition_S_d"),
         ("transfer_task_to_member", "member"),
         ("transfer_to_agent_7", "agent_7"),
+        ("transferToRefundDesk", "Refund_Desk"),
+        ("transfer_to_RefundDesk", "RefundDesk"),
+        ("Delegate work to coworker", "coworker"),
         ("write_patch", ""),
         ("complete_task", ""),
         ("translate_to_french", ""),
@@ -116,18 +119,6 @@ def test_a_slug_of_two_names_is_neither() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "agent", "Strands Agents", "OpenAI Agent", "LangGraph", "unknown", "0123456789abcdef0123456789abcdef"]
-)
-def test_defaults_of_producers_are_no_names(name: str) -> None:
-    assert is_placeholder(name)
-
-
-@pytest.mark.parametrize("name", ["agent 007", "planner", "Agent Smith"])
-def test_names_given_by_people_are_names(name: str) -> None:
-    assert not is_placeholder(name)
-
-
-@pytest.mark.parametrize(
     ("scope", "default"),
     [
         ("strands.telemetry.tracer", "Strands Agents"),
@@ -169,3 +160,25 @@ def test_a_marked_transfer_without_a_target_names_no_agent_by_its_tools_name() -
     t.agent("Lager", 25, 80, swarm)
 
     assert relays(recovered(t)) == ["Agent -> Lager transfer inferred 6 unrecorded"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "target"),
+    [
+        ("handoff", {"to_agent": "Refunds"}, "Refunds"),
+        ("delegate", {"target": "Refunds", "prompt": "p"}, "Refunds"),
+        ("Delegate work to coworker", {"task": "t", "coworker": "Refunds"}, "Refunds"),
+        ("delegate_work_to_coworker", {"task": "t", "co_worker": "[Refunds]"}, "Refunds"),
+        ("Task", {"subagent_type": "refunds"}, "refunds"),
+        ("lookup", {"agent_name": "Refunds"}, ""),
+        ("delegate", {"target": 7}, ""),
+        ("delegate", "no object", ""),
+    ],
+)
+def test_target_in_an_argument(tool: str, arguments: object, target: str) -> None:
+    assert target_in_arguments(tool, arguments) == target
+
+
+def test_a_word_for_anybody_is_no_agent_but_where_one_is_called_so() -> None:
+    assert Directory(["Refunds"]).of_tool("delegate_work_to_coworker") == ()
+    assert Directory(["Coworker"]).of_tool("delegate_work_to_coworker") == ("Coworker",)

@@ -1,0 +1,68 @@
+"""What the agent of each run is called, and which runs that nothing names are workflows around agents.
+
+Separate from the visits because a name may stand elsewhere: on another span by the agent's id, or in the name of the span itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from collector.facts import Known, ToolCall, Visit
+from collector.facts.placeholders import is_placeholder
+from collector.recovery import names
+from collector.recovery.node import Node
+from collector.recovery.tree import Tree
+
+_Key = tuple[str, str]
+
+
+class Naming:
+    """The names of a session's agents. `known`: those that spans list; `frames`: spans of workflows that look like runs."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.known: dict[str, None] = {}
+        self._ids: dict[str, str] = {}
+        for node in tree.ordered:
+            for fact in node.span.facts:
+                if isinstance(fact, (Known, Visit)):
+                    listed = fact.names if isinstance(fact, Known) else fact.peers
+                    self.known.update(dict.fromkeys(n for n in listed if n and not is_placeholder(n)))
+                if isinstance(fact, Known):
+                    self._ids.update(fact.ids)
+        runs = [(n, [f for f in n.span.facts if isinstance(f, Visit)]) for n in tree.ordered]
+        self._around: set[_Key] = set()
+        for node, facts in runs:
+            if any(self.of(node, f) for f in facts if not f.by_span):
+                self._is_around(node)
+        self.frames = self._frames(runs)
+
+    def of(self, node: Node, fact: Visit) -> str:
+        """The name of a run's agent, "" where nothing names it."""
+        if fact.name and (fact.named or not is_placeholder(fact.name)):
+            return names.clean(self._ids.get(fact.name, fact.name))
+        if fact.agent_id in self._ids:
+            return self._ids[fact.agent_id]
+        by_span = fact.by_span and node.key not in self._around and not is_placeholder(node.span.name)
+        return names.clean(node.span.name) if by_span else ""
+
+    def _is_around(self, named: Node) -> None:
+        for up in named.ancestors():
+            if up.key in self._around:
+                return
+            self._around.add(up.key)
+
+    def _frames(self, runs: list[tuple[Node, list[Visit]]]) -> set[_Key]:
+        """Unnamed runs around two or more named ones, no tool call between: a workflow's span, not one of theirs."""
+        outermost: dict[_Key, _Key | None] = {}  # by span: the outermost of the unnamed runs that it stands in
+        inside: Counter[_Key] = Counter()
+        for node, facts in runs:
+            above = outermost.get(node.parent.key) if node.parent is not None else None
+            if any(self.of(node, f) for f in facts):
+                inside.update([above] if above is not None else [])
+                above = None
+            elif any(not f.name for f in facts):
+                above = above or node.key
+            elif any(isinstance(f, ToolCall) for f in node.span.facts):
+                above = None
+            outermost[node.key] = above
+        return {key for key, count in inside.items() if count > 1}
