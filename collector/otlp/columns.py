@@ -30,10 +30,15 @@ from collector.otlp.values import SPAN_ID_BYTES, TRACE_ID_BYTES
 
 _TRACE_ID = bytes((1 << 3 | 2, TRACE_ID_BYTES))  # tag and length of field 1 as they stand before a trace id
 _SPAN_ID = bytes((2 << 3 | 2, SPAN_ID_BYTES))
-_IDS = len(_TRACE_ID) + TRACE_ID_BYTES + len(_SPAN_ID) + SPAN_ID_BYTES
 _SECOND = len(_TRACE_ID) + TRACE_ID_BYTES
+_THIRD = _SECOND + len(_SPAN_ID) + SPAN_ID_BYTES
+_IDS = _THIRD + 2 + SPAN_ID_BYTES  # a span that has times is longer, also one without a parent
 _ZEROS = bytes(SPAN_ID_BYTES)
 _NO_IDS = (_TRACE_ID + bytes(TRACE_ID_BYTES), _SPAN_ID + bytes(SPAN_ID_BYTES))
+_PARENT_ID = 4 << 3 | 2  # tag
+_PARENT_SIZES = frozenset((0, SPAN_ID_BYTES))  # the Collector writes the empty id of a root, too
+_NOT_OF_A_PARENT = bytes(0xFF & ~SPAN_ID_BYTES if tag == _PARENT_ID else 0 for tag in range(256))
+"""By tag, the bits that no length of a parent's id has: 0 and 8 differ in one bit."""
 _COLUMNS = ("trace_id", "span_id", "parent_span_id")
 
 _beginning = itemgetter(slice(0, _IDS))
@@ -58,9 +63,19 @@ def count_spans(body: bytes) -> int | None:
     for at, byte in ((0, _TRACE_ID[0]), (1, _TRACE_ID[1]), (_SECOND, _SPAN_ID[0]), (_SECOND + 1, _SPAN_ID[1])):
         if begins[at::_IDS] != bytes((byte,)) * count:
             return None
-    if not set(map(len, ids.parent_span_id[:])) <= {0, SPAN_ID_BYTES}:
+    if (
+        _parents_in_place(begins) != len(ids.parent_span_id)
+        and not set(map(len, ids.parent_span_id[:])) <= _PARENT_SIZES
+    ):
         return None
     return count
+
+
+def _parents_in_place(begins: bytes) -> int | None:
+    """How many spans name a parent right behind their own ids; None where one there has no id of the right size, nor none."""
+    tags, lengths = begins[_THIRD::_IDS], begins[_THIRD + 1 :: _IDS]
+    wrong = int.from_bytes(tags.translate(_NOT_OF_A_PARENT), "big")
+    return None if int.from_bytes(lengths, "big") & wrong else tags.count(_PARENT_ID)
 
 
 def _reader(change: Callable[[DescriptorProto, FieldDescriptorProto], None]) -> Callable[[bytes], Any]:

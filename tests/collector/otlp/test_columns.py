@@ -28,10 +28,11 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def request(*spans: bytes) -> bytes:
-    """Each span in a scope of its own, of one resource."""
-    return field(1, b"".join(field(2, field(2, span)) for span in spans))
+    """Each span, with times, in a scope of its own, of one resource."""
+    return field(1, b"".join(field(2, field(2, span + TIMES)) for span in spans))
 
 
+TIMES = b"\x39" + bytes(8) + b"\x41" + bytes(8)
 GOOD = field(1, TRACE) + field(2, SPAN)
 LONG_LENGTH = b"\x0a\x90\x00" + TRACE  # sixteen in two bytes
 FAULTS = {
@@ -43,6 +44,8 @@ FAULTS = {
     "a trace id of zeros": field(1, bytes(16)) + field(2, SPAN),
     "a span id of zeros": field(1, TRACE) + field(2, bytes(8)),
     "a short parent": GOOD + field(4, b"abc"),
+    "a parent without an end": GOOD + field(4, SPAN + b"more"),
+    "a parent of twice the size": GOOD + field(4, SPAN * 2),
     "a second trace id that is short": GOOD + field(1, b"abc"),
     "a second span id of zeros": GOOD + field(2, bytes(8)),
 }
@@ -54,6 +57,15 @@ ODD = {
     "a length in two bytes": LONG_LENGTH + field(2, SPAN),
     "a trace id in the place of another type": b"\x08\x05" + GOOD,
     "a parent of zeros": GOOD + field(4, bytes(8)),
+    "two parents, the first short": GOOD + field(4, SPAN[:7]) + field(4, SPAN),
+}
+COUNTED = {
+    "no parent": GOOD,
+    "a parent": GOOD + field(4, SPAN),
+    "an empty parent, as the OpenTelemetry Collector writes it": GOOD + field(4, b""),
+    "a parent behind the trace state": GOOD + field(3, b"a=b") + field(4, SPAN),
+    "a parent behind the name": GOOD + field(5, b"name") + field(4, SPAN),
+    "two parents": GOOD + field(4, SPAN) + field(4, SPAN),
 }
 
 
@@ -79,6 +91,19 @@ def test_a_bad_span_is_no_answer_wherever_it_stands(name: str) -> None:
         assert count_spans(request(*spans)) is None
 
 
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_good_span_is_counted_wherever_it_stands(name: str) -> None:
+    for spans in ((COUNTED[name],), (GOOD, COUNTED[name]), (COUNTED[name], GOOD)):
+        assert count_spans(request(*spans)) == len(spans)
+
+
+def test_a_span_shorter_than_any_with_times_is_left_to_the_decoder() -> None:
+    body = field(1, field(2, field(2, GOOD)))
+
+    assert count_spans(body) is None
+    assert protobuf.check_traces(body) == Checked(1)
+
+
 def test_a_span_without_ids_is_not_hidden_by_one_that_has_them_twice() -> None:
     body = request(GOOD + field(1, TRACE) + field(2, SPAN), field(5, b"name"))
 
@@ -86,10 +111,10 @@ def test_a_span_without_ids_is_not_hidden_by_one_that_has_them_twice() -> None:
     assert protobuf.check_traces(body).accepted == 1
 
 
-spans = st.sampled_from([GOOD, *FAULTS.values(), *ODD.values(), GOOD + field(9, field(1, b"\xff"))])
+spans = st.sampled_from([*COUNTED.values(), *FAULTS.values(), *ODD.values(), GOOD + field(9, field(1, b"\xff"))])
 
 
-@given(spans=st.lists(spans, max_size=4), cut=st.none() | st.integers(0, 200))
+@given(spans=st.lists(spans, max_size=4), cut=st.none() | st.integers(0, 300))
 @settings(max_examples=400, deadline=None)
 def test_the_check_says_what_the_decoder_does(spans: list[bytes], cut: int | None) -> None:
     body = request(*spans)[:cut]
