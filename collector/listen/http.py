@@ -6,6 +6,7 @@ that sends its header for ever, or one of any size) has to be closed in one plac
 Rules:
 - HTTP/1.1 is spoken, whatever else a request asks for (`upgrade: h2c`, as some clients always do): what follows its header is its body, and
   the next request. The parser would leave it unread, and an empty body is a message, too: it would be acknowledged for the one that was sent.
+- an application is woken once for a body of the usual size, and not for each segment of it that the network brings.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from collector.listen.tls import Certificates
 
 _HEADER_SIZE = 64 << 10
+BODY_PIECE = 256 << 10  # bytes of a body that the application is woken for; less only for its end
 _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -143,6 +145,15 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._header_came()
         if not self.parser.should_upgrade():
             super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) >= BODY_PIECE:
+            self.flow.pause_reading()
+            cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         if not self.parser.should_upgrade():
