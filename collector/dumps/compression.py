@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import zlib
 from typing import cast
 
 import zstandard
+from zlib_ng import zlib_ng as zlib
 
 from collector.dumps.model import DumpError
 from collector.dumps.reader import ByteReader, Source
@@ -90,7 +90,7 @@ class _Gzip:
                 raise DumpError("the gzip data ends in the middle", f"byte {self._reader.position}")
             try:
                 out = self._member.decompress(data, size)
-            except zlib.error as err:
+            except zlib.error as err:  # type: ignore[misc]  # its stub gives an instance for the class
                 raise DumpError(f"the gzip data is broken ({err})", f"byte {self._reader.position}") from None
             if self._member.eof:
                 self._reader = _Before(self._member.unused_data, self._reader).reader

@@ -21,11 +21,11 @@ Rules:
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
+from zlib_ng import zlib_ng as zlib
 
 from collector.report import Encoding, Position, Record, Signal
 

@@ -9,10 +9,10 @@ Rules:
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 
 import zstandard
+from zlib_ng import zlib_ng as zlib
 
 _STEP = 64 << 10
 _MEMBERS = 16  # each costs a copy of what follows it; no exporter sends more than one
@@ -68,7 +68,7 @@ def _zlib_stream(stream: zlib._Decompress, data: bytes, name: str) -> Iterator[b
             if not piece and not data and not stream.eof:
                 raise InflateError(f"expected a whole {name} stream, found one that is cut off")
             yield piece
-    except zlib.error as error:
+    except zlib.error as error:  # type: ignore[misc]  # its stub gives an instance for the class
         raise InflateError(f"expected {name}, found bytes that are not ({error})") from error
 
 
