@@ -1,11 +1,13 @@
 """The loads that benchmarks share: what agents really send, short spans in full requests, and what parsing alone takes.
 
 `captured` is the recorded requests of every agent framework: long attributes, few spans a request. `plain` is requests of
-512 spans (what an SDK's batch processor sends at most) with twelve short attributes, as a busy service sends them.
+512 spans (what an SDK's batch processor sends at most) with twelve short attributes, as a busy service sends them, and
+`gathered` the same spans in requests of 8,192, as the batch processor of a Collector in front gathers them.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -33,18 +35,23 @@ def captured(pattern: str = "*") -> list[bytes]:
 
 
 def plain(requests: int = 8, spans: int = 512) -> list[bytes]:
-    """Requests of short spans: sixteen to a trace, four traces to a session."""
+    """Requests of short spans: sixteen to a trace, four traces to a session, ids as random as an SDK's."""
     scope, resource = Scope("bench", "1"), Resource({"service.name": "bench"})
+    chance = random.Random(1)
+    trace_id = parent = ""
     bodies = []
     for r in range(requests):
         batch = []
         for i in range(r * spans, (r + 1) * spans):
             attributes = {f"gen_ai.some.key{j}": f"value {j}" for j in range(10)}
+            if i % 16 == 0:
+                trace_id, parent = f"{chance.getrandbits(128):032x}", ""
+            span_id = f"{chance.getrandbits(64):016x}"
             batch.append(
                 Span(
-                    trace_id=f"{i // 16 + 1:032x}",
-                    span_id=f"{i + 1:016x}",
-                    parent_span_id=f"{i:016x}" if i % 16 else "",
+                    trace_id=trace_id,
+                    span_id=span_id,
+                    parent_span_id=parent,
                     name="chat gpt",
                     kind=1,
                     start_unix_nano=1_796_070_280_000_000_000 + i,
@@ -54,6 +61,7 @@ def plain(requests: int = 8, spans: int = 512) -> list[bytes]:
                     resource=resource,
                 )
             )
+            parent = span_id
         bodies.append(encode.encode_traces(Batch(spans=tuple(batch))))
     return bodies
 
@@ -84,7 +92,11 @@ def batched(number: int, size: int = 512, first: int = 1) -> list[bytes]:
     return [encode.encode_traces(Batch(spans=tuple(spans[at : at + size]))) for at in range(0, len(spans), size)]
 
 
-LOADS: dict[str, Callable[[], list[bytes]]] = {"plain": lambda: plain(48), "captured": lambda: batched(6)}
+LOADS: dict[str, Callable[[], list[bytes]]] = {
+    "plain": lambda: plain(48),
+    "gathered": lambda: plain(6, 8192),
+    "captured": lambda: batched(6),
+}
 """What accepting is measured with, made when it is asked for."""
 
 
