@@ -12,8 +12,8 @@ from collector.conventions import reading
 from collector.conventions.base import Carriers, Registry
 from collector.conventions.registry import default_registry
 from collector.facts import Facts, SpanFacts, Visit
-from collector.otlp.model import STATUS_ERROR, Attributes, Batch, LogRecord, Span
-from collector.sessions.keys import KINDS, unquote
+from collector.otlp.model import STATUS_ERROR, Attributes, Batch, LogRecord, Resource, Span
+from collector.sessions.keys import KINDS, SESSION, unquote
 
 OWN_SCOPE = "orbitrelay"
 """Scope of the spans that this collector makes: sent back to it, they feed nothing."""
@@ -43,7 +43,7 @@ def of_span(span: Span, registry: Registry, scope_attributes: Sequence[str] = ()
     if span.links and convention is not None:
         causes = tuple((k.trace_id, k.span_id) for k in span.links if convention.causes(span, k))
     visits = [f for f in facts if isinstance(f, Visit)]
-    keys = session_keys(span.attributes)
+    keys = session_keys(span.attributes, span.resource)
     if visits and visits[0].team:
         keys.setdefault("group", visits[0].team)
     return SpanFacts(
@@ -83,7 +83,7 @@ def of_log(record: LogRecord, registry: Registry) -> SpanFacts | None:
         start_ns=time,
         end_ns=time,
         service=record.resource.service,
-        session_keys=session_keys(record.attributes),
+        session_keys=session_keys(record.attributes, record.resource),
         convention=convention.name if convention is not None else "",
         facts=facts,
         log=True,
@@ -91,8 +91,11 @@ def of_log(record: LogRecord, registry: Registry) -> SpanFacts | None:
     )
 
 
-def session_keys(attributes: Attributes) -> dict[str, str]:
-    """Kind of key -> its value, for every session key that the attributes hold (`metadata` of LangChain runs, a JSON text, included)."""
+def session_keys(attributes: Attributes, resource: Resource) -> dict[str, str]:
+    """Kind of key -> its value, for every session key that the attributes hold (`metadata` of LangChain runs, a JSON text, included).
+
+    A process that is one session has its `session.id` on the resource; what a span says itself goes before.
+    """
     out: dict[str, str] = {}
     inside: dict[str, Any] | None = None
     for kind in KINDS:
@@ -106,6 +109,8 @@ def session_keys(attributes: Attributes) -> dict[str, str]:
             if value is not None and (text := unquote(value)):
                 out[kind.name] = text
                 break
+    if SESSION not in out and (whole := unquote(resource.attributes.get("session.id"))):
+        out[SESSION] = whole
     return out
 
 

@@ -276,6 +276,8 @@ class Writer:
         via = edge.of.via if edge.of is not None else None
         if via is None or edge.source.virtual or (edge.target is not None and via.node in edge.target.nodes):
             return None, []  # no call, or one that has no span of its own
+        if via.node.ended and via.end <= edge.source.start:
+            return None, []  # a call that did not wait
         if via.node.clock != edge.source.first.clock:
             return None, ["latency_two_clocks"]
         if not via.node.ended or not any(n.ended for n in edge.source.nodes):

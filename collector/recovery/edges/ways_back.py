@@ -52,7 +52,8 @@ def returns(edges: Edges) -> None:
         if said is None and not ended:
             continue
         answer = said.arguments if said is not None else via.fact.result if via is not None else None
-        evidence = said.evidence if said is not None else edge.evidence
+        resumed = edge.back is not None  # that control came back, only the order of the runs tells
+        evidence = said.evidence if said is not None else "inferred" if resumed else edge.evidence
         edges.all.append(Edge(last, edge.source, "return", evidence, said, answer=answer, of=edge))
     for said in stated.values():
         back = edges.before_named(said.target, said.source)

@@ -122,7 +122,7 @@ def test_supervisor_that_runs_again_after_its_worker_had_delegated() -> None:
 
     assert relays(recovered(t)) == [
         "boss -> worker delegate explicit 30 {}",
-        'worker -> boss return explicit None {"message": "Found: 3."}',
+        'worker -> boss return inferred None {"message": "Found: 3."}',
     ]
 
 

@@ -148,7 +148,7 @@ def test_supervisor_s_workers_return_and_the_graph_is_no_agent() -> None:
     result = recovered(built, t)
     assert relays(result) == [
         "boss -> worker delegate explicit 30 {}",
-        'worker -> boss return explicit None {"message": "Three."}',
+        'worker -> boss return inferred None {"message": "Three."}',
     ]
     assert [a["agent_id"] for a in result.document["agents"]] == ["boss", "worker"]
 

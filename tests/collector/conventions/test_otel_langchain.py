@@ -34,7 +34,7 @@ def supervised(t: Trace, target: str) -> Trace:
 def test_a_wrapper_around_an_agent_is_none_and_who_runs_again_was_waiting() -> None:
     told = [
         'lead -> cook delegate explicit 12 {"goal": "g"}',
-        'cook -> lead return explicit None {"message": "Done as you asked."}',
+        'cook -> lead return inferred None {"message": "Done as you asked."}',
     ]
     assert relays(recovered(supervised(Trace(SCOPE), "cook"))) == told
 
