@@ -21,6 +21,9 @@ OWN_SCOPE = "orbitrelay"
 SESSION_END = "orbitrelay.session.end"
 
 _METADATA = "metadata."
+_CLOCKS = ("service.instance.id", "host.id", "host.name")
+"""What tells processes of one service apart, and so their clocks, the most exact first."""
+
 _DEFAULT_CARRIERS = Carriers()
 
 
@@ -55,7 +58,7 @@ def of_span(span: Span, registry: Registry, scope_attributes: Sequence[str] = ()
         start_ns=span.start_unix_nano,
         end_ns=span.end_unix_nano,
         service=span.resource.service,
-        instance=str(span.resource.attributes.get("service.instance.id", "")),
+        instance=next((str(value) for key in _CLOCKS if (value := span.resource.attributes.get(key))), ""),
         scope={k: str(span.resource.attributes[k]) for k in scope_attributes if k in span.resource.attributes},
         resource=dict(span.resource.attributes) if visits else {},
         session_keys=keys,

@@ -209,7 +209,7 @@ class SpanFacts(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     start_ns: int = 0
     end_ns: int = 0
     service: str = ""
-    instance: str = ""  # service.instance.id: one process, one clock
+    instance: str = ""  # which process of the service, as far as its resource tells, else which host: one clock
     scope: dict[str, str] = {}  # tenant and environment, where configured
     resource: dict[str, Any] = {}  # what contracts match on; agent spans only
     session_keys: dict[str, str] = {}

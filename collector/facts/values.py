@@ -55,7 +55,7 @@ _NONE = object()
 
 
 def _read(text: str) -> Any:
-    stripped = text.strip()
+    stripped = text.strip().lstrip("\ufeff").lstrip()
     if stripped[:3] == "```" and (fence := _FENCE.match(stripped)) is not None:
         stripped = fence.group("inside").strip()
     if not stripped or stripped[0] not in '{["' or len(stripped) < 2:

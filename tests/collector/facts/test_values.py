@@ -18,6 +18,7 @@ from collector.facts import values
         ('{"a": 1}', {"a": 1}),
         (json.dumps(json.dumps(json.dumps({"a": 1}))), {"a": 1}),
         ("{'a': [1, None, True], 'b': ('x', 2)}", {"a": [1, None, True], "b": ["x", 2]}),
+        ('\ufeff {"a": 1}', {"a": 1}),
         ("plain words", "plain words"),
         ("42", "42"),
         ("{not json", "{not json"),
