@@ -341,6 +341,11 @@ def _seeds() -> list[int]:
     return list(range(-(-kills // 20)))
 
 
+@pytest.mark.timeout(180)
+def test_killed_twenty_times_the_service_says_what_a_tidy_run_does(context: ForkServerContext, tmp_path: Path) -> None:
+    compare(context, tmp_path, kills=20, sessions=30, seed=1000, fsync="interval")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", _seeds())
