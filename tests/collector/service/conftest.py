@@ -61,6 +61,11 @@ class Process:
         """Its process id."""
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
     def _read(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:

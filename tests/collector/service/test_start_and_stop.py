@@ -19,8 +19,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from collector.cli import main
 from collector.otlp.encode import traces_to_protobuf
+from collector.otlp.json import decode_traces
 from collector.report import OutboxEntry
 from collector.store import Store
+from tests.collector.crash.load import case_session
 
 from .conftest import QUICK
 
@@ -75,31 +77,39 @@ def test_what_was_acknowledged_goes_on_after_a_restart(
         assert (session["revision"], session["partial_reasons"]) == (1, [])
 
 
-def test_a_stop_under_load_refuses_retryably_and_ends_in_time(
-    serving: Serving, tmp_path: Path, recorded: list[bytes]
-) -> None:
-    body = traces_to_protobuf(recorded[0])
-    with serving(tmp_path, {"service.stop_deadline": "5s"}) as process:
-        acknowledged, codes = 0, set()
+def test_a_stop_under_load_refuses_retryably_ends_in_time_and_loses_no_span(serving: Serving, tmp_path: Path) -> None:
+    """What was acknowledged, also while it stopped, is reported before the stop or after the next start, to the span."""
+    acknowledged, codes = set(), set()
+    with serving(tmp_path, {"service.stop_deadline": "5s", "sessions.grace": "50ms"}) as process:
         with grpc.insecure_channel(process.address("receive.grpc")) as channel:
             export = channel.unary_unary(EXPORT)
-            for _ in range(50):
-                export(body, timeout=5)
-            process.signal(signal.SIGINT)
-            process.signal(signal.SIGTERM)
-            started = time.monotonic()
-            while time.monotonic() - started < 5:
-                try:
-                    export(body, timeout=1)
-                    acknowledged += 1
-                except grpc.RpcError as error:
-                    codes.add(error.code())
-                    if process._process.poll() is not None:
-                        break
-                    time.sleep(0.01)
+            number = 0
+            while process.running:
+                number += 1
+                if number == 50:
+                    process.signal(signal.SIGINT)
+                    process.signal(signal.SIGTERM)
+                    started = time.monotonic()
+                for body in case_session(number):
+                    try:
+                        export(traces_to_protobuf(body), timeout=1)
+                    except grpc.RpcError as error:
+                        codes.add(error.code())
+                        time.sleep(0.01)
+                    else:
+                        acknowledged |= {(span.trace_id, span.span_id) for span in decode_traces(body).spans}
         assert process.wait(10) == 0
         assert time.monotonic() - started < 6
         assert codes <= {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}, "OTLP has senders repeat both"
+    with serving(tmp_path, {"sessions.idle": "300ms"}) as process:
+
+        def reported() -> int:
+            sessions = process.sessions("?page_size=500")
+            assert len(sessions) < 500, "this is all of them"
+            return sum(session["counts"]["spans"] for session in sessions)
+
+        process.until(lambda: reported() >= len(acknowledged) and process.total("orbitrelay_session_open") == 0)
+        assert reported() == len(acknowledged)
 
 
 def test_a_drain_reports_what_is_open(serving: Serving, tmp_path: Path, recorded: list[bytes]) -> None:
