@@ -12,11 +12,12 @@ Rules:
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from struct import Struct
 from typing import Final
+
+from zlib_ng.zlib_ng import crc32
 
 _ENTRY: Final = Struct("<QQQB")  # identity, parent, rank, flags
 _LOG, _ROOT, _PARENT = 1, 2, 4
@@ -35,7 +36,7 @@ class Sight(Enum):
 
 def rank(ended: bool, payload: bytes) -> int:
     """Return a number that orders versions of one span: ended first, then size, then checksum."""
-    return (_ENDED if ended else 0) | min(len(payload), _SIZE_LIMIT) << 32 | zlib.crc32(payload)
+    return (_ENDED if ended else 0) | min(len(payload), _SIZE_LIMIT) << 32 | crc32(payload)
 
 
 class SpanTable:

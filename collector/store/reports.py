@@ -9,17 +9,17 @@ from __future__ import annotations
 import base64
 import binascii
 import sqlite3
-import zlib
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
+from zlib_ng import zlib_ng as zlib
 
 from collector.emit.series import Series, fold
 from collector.report import Emitter, HandoffRow, MetricDelta, OutboxEntry, PreviousState, Report
 from collector.sessions.keys import SessionKey
 from collector.store import roles
-from collector.store.archive import unlist
+from collector.store.archive import COMPRESSION, unlist
 from collector.store.outbox import put
 from collector.store.rows import Committed, Page, RevisionRow, SessionFilter, SessionRow
 
@@ -62,9 +62,9 @@ def commit(
         (
             report.session_id,
             report.revision,
-            zlib.compress(header.to_bytes(), 1),
-            zlib.compress(report.trace_json, 1),
-            zlib.compress(report.report_json, 1),
+            zlib.compress(header.to_bytes(), COMPRESSION),
+            zlib.compress(report.trace_json, COMPRESSION),
+            zlib.compress(report.report_json, COMPRESSION),
         ),
     )
     _list(connection, report)
