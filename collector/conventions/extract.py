@@ -21,6 +21,7 @@ OWN_SCOPE = "orbitrelay"
 SESSION_END = "orbitrelay.session.end"
 
 _METADATA = "metadata."
+_KEYS = frozenset(name for kind in KINDS for name in kind.attributes) | {"metadata"}
 _CLOCKS = ("service.instance.id", "host.id", "host.name")
 """What tells processes of one service apart, and so their clocks, the most exact first."""
 
@@ -99,6 +100,13 @@ def session_keys(attributes: Attributes, resource: Resource) -> dict[str, str]:
 
     A process that is one session has its `session.id` on the resource; what a span says itself goes before.
     """
+    out = {} if _KEYS.isdisjoint(attributes) else _keys(attributes)  # of plain spans, which are most, nothing is looked up
+    if SESSION not in out and (whole := unquote(resource.attributes.get("session.id"))):
+        out[SESSION] = whole
+    return out
+
+
+def _keys(attributes: Attributes) -> dict[str, str]:
     out: dict[str, str] = {}
     inside: dict[str, Any] | None = None
     for kind in KINDS:
@@ -112,8 +120,6 @@ def session_keys(attributes: Attributes, resource: Resource) -> dict[str, str]:
             if value is not None and (text := unquote(value)):
                 out[kind.name] = text
                 break
-    if SESSION not in out and (whole := unquote(resource.attributes.get("session.id"))):
-        out[SESSION] = whole
     return out
 
 

@@ -56,11 +56,12 @@ def operation(span: Span) -> str:
     asked = reading.text(a, "llm.request.type")
     if asked:
         return _REQUESTS.get(asked, asked)
-    model = any(key in a for key in _MODELS)
-    if model and span.name.split(" ")[0] in _CALLS:
+    if not any(key in a for key in _MODELS):
+        return ""
+    if span.kind == KIND_CLIENT or span.name.split(" ")[0] in _CALLS:
         return "chat"
     answered = reading.usage(a) is not None or any(m is not None for m in genai.spoken(span))
-    return "chat" if model and (span.kind == KIND_CLIENT or answered) else ""
+    return "chat" if answered else ""
 
 
 def _handover(span: Span, kind: str) -> Transfer | None:
