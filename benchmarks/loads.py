@@ -2,7 +2,8 @@
 
 `captured` is the recorded requests of every agent framework: long attributes, few spans a request. `plain` is requests of
 512 spans (what an SDK's batch processor sends at most) with twelve short attributes, as a busy service sends them, and
-`gathered` the same spans in requests of 8,192, as the batch processor of a Collector in front gathers them.
+`gathered` the same spans in requests of 8,192, as the batch processor of a Collector in front gathers them. `web` is what most
+traces are where all telemetry is sent to one place: requests to a service, and no agent.
 """
 
 from __future__ import annotations
@@ -62,6 +63,47 @@ def plain(requests: int = 8, spans: int = 512) -> list[bytes]:
                 )
             )
             parent = span_id
+        bodies.append(encode.encode_traces(Batch(spans=tuple(batch))))
+    return bodies
+
+
+def web(requests: int, spans: int = 512, first: int = 0) -> list[bytes]:
+    """Requests of a web service's spans, sixteen to a trace, each trace new."""
+    scope, resource = Scope("opentelemetry.instrumentation.asgi", "1"), Resource({"service.name": "shop"})
+    chance = random.Random(first)
+    bodies = []
+    for r in range(requests):
+        batch = []
+        for i in range(r * spans, (r + 1) * spans):
+            if i % 16 == 0:
+                trace_id, root = f"{chance.getrandbits(128):032x}", ""
+            span_id = f"{chance.getrandbits(64):016x}"
+            batch.append(
+                Span(
+                    trace_id=trace_id,
+                    span_id=span_id,
+                    parent_span_id=root,
+                    name="GET /orders/{id}",
+                    kind=2,
+                    start_unix_nano=1_796_070_280_000_000_000 + i,
+                    end_unix_nano=1_796_070_280_000_100_000 + i,
+                    attributes={
+                        "http.request.method": "GET",
+                        "http.route": "/orders/{id}",
+                        "http.response.status_code": 200,
+                        "url.path": f"/orders/{i}",
+                        "url.scheme": "https",
+                        "server.address": "shop.example",
+                        "server.port": 443,
+                        "client.address": "192.0.2.7",
+                        "network.protocol.version": "1.1",
+                        "user_agent.original": "curl/8.9.1",
+                    },
+                    scope=scope,
+                    resource=resource,
+                )
+            )
+            root = root or span_id
         bodies.append(encode.encode_traces(Batch(spans=tuple(batch))))
     return bodies
 

@@ -2,12 +2,13 @@
 
     python -m benchmarks.pipeline [--rounds 5] [--copies 6] [--write]
 
-The collector runs in a process of its own, as users run it. The load is every capture, `copies` times over under fresh ids
-in each round, sent as full requests. A session closes when its roots have ended and nothing came for `sessions.grace`,
-which is one second here. CPU is what the collector took from the first request until every session of the round has its
-report in the store: accepting, journal, sessions, recovery, scoring, documents. `of parse only` sets that rate against
-protobuf parsing the same requests in the same round. `seen after` is of sessions that come alone: from the answer to the
-last span until the report comes out of the API's stream, less the grace.
+The collector runs in a process of its own, as users run it. The load is every capture, `copies` times over under
+fresh ids in each round, sent as full requests; or the spans of a web service, in which no agent is found and nothing
+is reported. A session closes when its roots have ended and nothing came for `sessions.grace`, which is one second
+here. CPU is what the collector took from the first request until every session of the round has its report in the
+store: accepting, journal, sessions, recovery, scoring, documents. `of parse only` sets that rate against protobuf
+parsing the same requests in the same round. `seen after` is of sessions that come alone: from the answer to the last
+span until the report comes out of the API's stream, less the grace.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.frame import arguments, median, publish, say, table
-from benchmarks.loads import batched, parse_cpu, spans_of
+from benchmarks.loads import batched, parse_cpu, spans_of, web
 from benchmarks.serving import Server, send_grpc, send_http
 from collector.otlp import encode
 from collector.otlp.model import Batch, Resource, Scope, Span
@@ -82,25 +83,34 @@ def main() -> int:
     options = parser.parse_args()
     rows = []
     first = 1
-    for way in ("gRPC", "HTTP"):
+    for load, way in (("agents", "gRPC"), ("agents", "HTTP"), ("no agent", "gRPC")):
         rounds = []
         with tempfile.TemporaryDirectory() as folder, Server(Path(folder), _SESSIONS) as server:
             for number in range(-1, options.rounds):  # the first one warms up
-                bodies = batched(options.copies, first=first)
+                bodies = (
+                    batched(options.copies, first=first) if load == "agents" else web(10 * options.copies, first=first)
+                )
                 first += options.copies
                 spans = spans_of(bodies)
                 parse = parse_cpu(bodies)
                 cpu = whole_way(server, bodies, way)
                 if number >= 0:
                     rounds.append((spans / cpu, parse / cpu, server.resident() / 1e6))
-                    say(f"{way}, round {number + 1} of {options.rounds}: {spans / cpu:,.0f} spans/s")
+                    say(f"{load}, {way}, round {number + 1} of {options.rounds}: {spans / cpu:,.0f} spans/s")
             delays = [1e3 * delay(server, k) for k in range(_ALONE)]
-            say(f"{way}: seen after {median(delays):.0f} ms")
+            say(f"{load}, {way}: seen after {median(delays):.0f} ms")
         rate, kept, memory = (median([found[column] for found in rounds]) for column in range(3))
         rows.append(
-            [way, f"{rate:,.0f}", f"{kept:.3f}", f"{median(delays):.0f}", f"{max(delays):.0f}", f"{memory:.0f}"]
+            [
+                f"{load}: {way}",
+                f"{rate:,.0f}",
+                f"{kept:.3f}",
+                f"{median(delays):.0f}",
+                f"{max(delays):.0f}",
+                f"{memory:.0f}",
+            ]
         )
-    header = ["way", "spans per CPU-second", "of parse only", "seen after, ms", "at most, ms", "memory, MB"]
+    header = ["load: way", "spans per CPU-second", "of parse only", "seen after, ms", "at most, ms", "memory, MB"]
     publish("pipeline", table(header, rows), options.write)
     return 0
 

@@ -100,7 +100,9 @@ def session_keys(attributes: Attributes, resource: Resource) -> dict[str, str]:
 
     A process that is one session has its `session.id` on the resource; what a span says itself goes before.
     """
-    out = {} if _KEYS.isdisjoint(attributes) else _keys(attributes)  # of plain spans, which are most, nothing is looked up
+    out = (
+        {} if _KEYS.isdisjoint(attributes) else _keys(attributes)
+    )  # of plain spans, which are most, nothing is looked up
     if SESSION not in out and (whole := unquote(resource.attributes.get("session.id"))):
         out[SESSION] = whole
     return out
