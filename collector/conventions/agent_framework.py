@@ -28,6 +28,8 @@ def _facts(span: Span) -> Iterator[Fact]:
             yield Transfer(source=source, target=target, weak=True)
         return
     if "gen_ai.operation.name" not in a:
+        if "Orchestrator" in reading.text(a, "executor.type"):
+            yield Visit(leads=True)  # a manager's turn, if the manager is an agent: its runs below are one
         return
     for fact in genai_facts(span):
         if isinstance(fact, ToolCall):

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from collector.conventions import reading
+from collector.conventions.autogen_reading import MANAGER
 from collector.conventions.base import Carriers, Convention, every_cause
 from collector.conventions.genai import facts as genai_facts
 from collector.facts import Content, Envelope, Fact, Visit
@@ -26,9 +27,15 @@ _TEAM = re.compile(r"^.*_(?P<team>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/(
 def _facts(span: Span) -> Iterator[Fact]:
     for fact in genai_facts(span):
         if isinstance(fact, Visit):
-            team = _TEAM.match(fact.agent_id) if not span.parent_span_id else None
+            found = _TEAM.match(fact.agent_id)
+            team = found.group("team") if found else ""
             yield msgspec.structs.replace(
-                fact, named=True, one_way=True, broadcast=True, team=team.group("team") if team else ""
+                fact,
+                named=True,
+                one_way=True,
+                broadcast=True,
+                team="" if span.parent_span_id else team,
+                circle=team,
             )
         else:
             yield fact
@@ -40,6 +47,12 @@ def _runtime_facts(span: Span) -> Iterator[Fact]:
         return
     read = reading.mapping(message)
     response = read.get("response")
+    task = read.get("messages")
+    led = response is not None or task is not None  # an answer, or the start: a turn of whoever leads the group
+    if led and str(span.attributes.get("messaging.destination", "")).startswith(f"{MANAGER}_"):
+        yield Visit(name=MANAGER, named=True, leads=True)
+    if isinstance(task, list) and task and isinstance(task[-1], dict) and "content" in task[-1]:
+        yield Envelope(_text(task[-1].get("source")), "", Content(_said(task[-1]["content"])))
     body = response.get("chat_message") if isinstance(response, dict) else read.get("message")
     if isinstance(body, dict) and "content" in body and not str(body.get("type", "")).endswith("Event"):
         yield Envelope(_text(body.get("source")), _text(body.get("target")), Content(_said(body["content"])))

@@ -98,8 +98,8 @@ def visit(span: Span) -> Visit:
     a = span.attributes
     heard, said = spoken(span)
     given = reading.content(a, "input.value", "traceloop.entity.input")
-    if heard is None and given is not None and reading.is_conversation(given.value):
-        heard, given = reading.messages(given.value), None
+    if given is not None and reading.is_conversation(given.value):
+        heard, given = heard if heard is not None else reading.messages(given.value), None
     return Visit(
         name=agent_name(span),
         agent_id=reading.text(a, "gen_ai.agent.id"),

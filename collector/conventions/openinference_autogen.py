@@ -14,6 +14,7 @@ from typing import Any
 
 from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
+from collector.conventions.autogen_reading import MANAGER
 from collector.conventions.base import Carriers, Convention
 from collector.facts import Fact, Known, ToolCall, Visit, values
 from collector.otlp.model import STATUS_ERROR, Span
@@ -46,6 +47,8 @@ def _facts(span: Span) -> Iterator[Fact]:
     elif kind == "LLM":
         yield openinference.model_call(a)
     elif "participant_names" in a:
+        if span.name.startswith("MagenticOne"):
+            yield Visit(name=MANAGER, named=True, leads=True)
         yield Known(reading.strings(a["participant_names"]))
 
 
@@ -70,6 +73,7 @@ def last_message(value: Any) -> Any:
 CONVENTION = Convention(
     name="openinference.autogen-agentchat",
     content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
+    shapes=(("participant_names", ""),),
     facts=_facts,
     scopes=("openinference.instrumentation.autogen_agentchat",),
     carriers=Carriers(

@@ -13,7 +13,7 @@ from collector.conventions import crewai_reading as crewai
 from collector.conventions import openinference_reading as openinference
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Content, Fact, Message, ModelCall, Visit, values
+from collector.facts import Content, Fact, Message, ModelCall, Transcript, Visit, values
 from collector.otlp.model import STATUS_ERROR, Attributes, Span
 
 
@@ -46,6 +46,22 @@ def _facts(span: Span) -> Iterator[Fact]:
         )
     elif "crew_agents" in a:
         yield crewai.crew(a["crew_agents"])
+        yield from _awaited(a.get("crew_tasks"))
+
+
+def _awaited(tasks: object) -> Iterator[Transcript]:
+    """Whose results each task was to be given, as far as the program says so: by wrappers with the descriptions of those tasks."""
+    listed = reading.loads(tasks)
+    rows = [t for t in listed if isinstance(t, dict)] if isinstance(listed, list) else []
+    if not any(t.get("context") for t in rows):
+        return
+    agents: dict[str, list[str]] = {}
+    for task in rows:
+        agents.setdefault(str(task.get("description")), []).append(str(task.get("agent_role") or "").strip())
+    for task in rows:  # all of them: the n-th of an agent is that agent's n-th run
+        given = task.get("context")
+        after = [a for text in given for a in agents.get(str(text), ())] if isinstance(given, list) else []
+        yield Transcript(str(task.get("agent_role") or "").strip(), after=tuple(dict.fromkeys(after)))
 
 
 def _given(inputs: Content | None) -> Content | None:
@@ -60,7 +76,11 @@ def _given(inputs: Content | None) -> Content | None:
 
 
 def _told(attributes: Attributes) -> tuple[Message, ...] | None:
-    """What the program said the task is: by wrappers it stands in the result."""
+    """What the program said the task is: by wrappers it stands in the result; an agent without a crew is given it as its messages."""
+    inputs = attributes.get("input.value")
+    if isinstance(inputs, str) and inputs.startswith('{"messages":'):
+        asked = reading.mapping(inputs).get("messages")
+        return (Message("user", asked),) if isinstance(asked, str) else reading.messages(asked)
     outputs = attributes.get("output.value")
     task = (
         reading.mapping(outputs).get("description")
@@ -94,6 +114,7 @@ CONVENTION = Convention(
         ("crew_agents", ""),
         ("tool.description_updated", ""),
         ("tool.agent_role", ""),
+        ("agent.backstory", ""),
     ),
     facts=_facts,
     scopes=("openinference.instrumentation.crewai",),

@@ -15,7 +15,7 @@ from typing import Any
 from collector.conventions import crewai_reading as crewai
 from collector.conventions import genai, reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Content, Fact, ToolCall, Transcript, Visit, values
+from collector.facts import Content, Fact, Message, ToolCall, Transcript, Visit, values
 from collector.otlp.model import Span
 
 _ENUM = re.compile(r"output_format=<[^>]{0,80}>")
@@ -37,6 +37,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         yield Visit(
             name=reading.text(a, "crewai.task.agent").strip(),
             output=reading.content(a, "traceloop.entity.output"),
+            heard=(Message("user", task),) if (task := reading.text(a, "crewai.task.description")) else None,
             soft=True,
             wraps=True,
             named=True,

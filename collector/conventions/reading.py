@@ -157,12 +157,12 @@ def messages(value: Any) -> tuple[Message, ...] | None:
 def is_conversation(value: Any) -> bool:
     """Whether a content is nothing but messages, each with who says it."""
     value = values.parse(value)
-    if isinstance(value, dict) and len(value) == 1:
+    if isinstance(value, dict) and value.keys() <= {"messages", "model"}:
         value = value.get("messages")
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(m, dict) and {"role", "content"} <= m.keys() for m in value)
+        and all(isinstance(m, dict) and ({"role", "content"} <= m.keys() or "message.role" in m) for m in value)
     )
 
 
@@ -175,6 +175,8 @@ def _cut(last: Message) -> Message:
 
 def message(item: Mapping[str, Any]) -> Message:
     """One message object: OpenTelemetry's parts, OpenAI's content and tool calls, LangChain's serialized form."""
+    if "message.role" in item:  # OpenInference's flattened keys, in an object of their own
+        item = {key.removeprefix("message."): value for key, value in item.items()}
     for wrapper in ("data", "kwargs"):  # LangChain: {"type": "ai", "data": {...}} and {"lc": 1, "kwargs": {...}}
         inner = item.get(wrapper)
         if isinstance(inner, dict) and ("content" in inner or "tool_calls" in inner):

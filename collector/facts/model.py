@@ -70,6 +70,8 @@ class Visit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="visi
     `quotes`: `input` holds in full the words that earlier runs passed to it: it comes from those, and from no other.
     `one_way`: control that this producer's agents give away by a call never comes back by itself: who had it last is not waiting.
     `broadcast`: what any run of the team says reaches this one, but only the last to speak is named as its cause: who ran beside that one counts, too.
+    `circle`: the group that this run belongs to: of those in it that run for one caller only the first was called, and each goes on from others.
+    `leads`: a turn of a manager: whom it asks answers to it, and it goes on in its next turn.
     `executes`: no agent's run: it runs the calls that others asked for, and each belongs to who asked.
     `steps`: the run has no span of its own: from this one on the spans beside it are its, until another such run begins there.
     `by_span`: no attribute names the agent; the span's own name does, unless agents that are named run below it.
@@ -98,7 +100,9 @@ class Visit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="visi
     named: bool = False
     flat: bool = False
     team: str = ""
+    circle: str = ""
     quotes: bool = False
+    leads: bool = False
     leaks: bool = False
     broadcast: bool = False
     executes: bool = False
@@ -179,13 +183,14 @@ class Transcript(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag=
     """The span tells what a run below it was given and what calls it made: the n-th that names an agent is that agent's n-th run there.
 
     For producers that give a workflow's span the words of the runs in it, and their own spans none. `given`: as `Visit.input` that `quotes`.
-    `result`: as `Visit.output`.
+    `result`: as `Visit.output`. `after`: as `Visit.after`.
     """
 
     agent: str = ""
     given: Content | None = None
     calls: tuple[ToolCall, ...] = ()
     result: Content | None = None
+    after: tuple[str, ...] = ()
 
 
 class Known(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="known"):

@@ -24,7 +24,7 @@ from collector.recovery.signals import call_behind
 from collector.recovery.tree import Tree
 from collector.recovery.visit import AgentVisit
 from collector.recovery.visits import Visits
-from collector.recovery.words import answers, first_heard, last_words, text_of
+from collector.recovery.words import answers, first_heard, heard, last_words, text_of
 
 
 @dataclass(slots=True)
@@ -53,11 +53,15 @@ class Reader:
         following = Counter(id(e.target) for e in edges if e.target is not None and e.signal is None and e.via is None)
         self._joins = {target for target, count in following.items() if count > 1}
         self._asked_names: dict[str, frozenset[str]] = {}  # by role
-        self.envelopes: dict[str, list[tuple[int, Envelope]]] = {}
+        self.envelopes: dict[
+            str, list[tuple[int, Envelope, AgentVisit | None]]
+        ] = {}  # with the run that each stands in
         for node in tree.ordered:
             for fact in node.span.facts:
                 if isinstance(fact, Envelope) and fact.content is not None:
-                    self.envelopes.setdefault(tree.run_of(node.span.trace_id), []).append((node.start, fact))
+                    self.envelopes.setdefault(tree.run_of(node.span.trace_id), []).append(
+                        (node.start, fact, visits.owner[node.key])
+                    )
         for letters in self.envelopes.values():
             letters.sort(key=lambda e: e[0])
 
@@ -89,8 +93,11 @@ class Reader:
         ):
             order = carriers.without_call
             if edge.mode == "delegate":
-                order = ("input",) if carriers.delegate_input else ()
+                order = ("envelope", "input") if carriers.delegate_input else ()
             self._first(edge, order, carriers, out)
+            asked = edge.mode == "delegate" and edge.via is None and (edge.signal is None or edge.signal.weak)
+            if asked and carriers.delegate_input and edge.target is not None and heard(edge.target) is not None:
+                out.recorded = True  # all that it was given is there, and nothing of it is the caller's
         return out
 
     # ---- carriers
@@ -189,10 +196,12 @@ class Reader:
                 if isinstance(fact, Envelope) and _is_for(fact, edge):
                     return fact.content
         letters = self.envelopes.get(self.tree.run_of(edge.source.trace_id), [])
-        first = bisect_left(letters, edge.source.start, key=lambda e: e[0])
+        begun = edge.via.start if edge.via is not None else edge.source.start
+        first = bisect_left(letters, begun, key=lambda e: e[0])
         last = bisect_right(letters, edge.target.start, key=lambda e: e[0])
-        for _time, envelope in reversed(letters[first:last]):
-            if _is_for(envelope, edge):
+        for _time, envelope, owner in reversed(letters[first:last]):
+            # What opens a team's work in the caller's own run is the caller's, whatever name it bears.
+            if _is_for(envelope, edge) or (edge.mode == "delegate" and owner is edge.source and not envelope.target):
                 return envelope.content
         return None
 

@@ -31,8 +31,12 @@ class Causes:
                 node = (
                     visit.first.parent
                 )  # the first of a run was started by no message; what it sends stands beside it
-            if node is not None:
-                self._carried.setdefault(node.key, []).append(visit)
+            for up in (node, *node.ancestors()) if node is not None else ():
+                # a message to a workflow in a workflow started what runs in it, too
+                if visits.owner[up.key] not in (None, visit):
+                    break
+                if up is node or tree.delivers(up):
+                    self._carried.setdefault(up.key, []).append(visit)
 
     def of(self, visit: AgentVisit) -> list[tuple[AgentVisit, Tool | None]]:
         """The runs that the message to this run came from, in order of time; with the tool call that sent it and waited, where one did."""

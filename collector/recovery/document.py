@@ -269,7 +269,10 @@ class Writer:
             for v in self._delegates.get(id(source), ())
             if v is not target and v.first.clock == source.first.clock
         ]
-        return max((end for end in done if source.start <= end <= target.start), default=source.start)
+        over = any(f.leads for f in source.facts) and source.end <= target.start  # a manager's turn, not its whole run
+        return max(
+            (end for end in done if source.start <= end <= target.start), default=source.end if over else source.start
+        )
 
     def _return_latency(self, edge: Edge) -> tuple[Number | int | None, list[str]]:
         """From the end of the delegate's run to the end of the call that waited for it."""

@@ -52,7 +52,7 @@ class Naming:
             self._around.add(up.key)
 
     def _frames(self, runs: list[tuple[Node, list[Visit]]]) -> set[_Key]:
-        """Unnamed runs around two or more named ones, no tool call between: a workflow's span, not one of theirs."""
+        """Unnamed runs around two or more named ones, no tool call between: a workflow's span, not one of theirs, unless it is a manager's turn."""
         outermost: dict[_Key, _Key | None] = {}  # by span: the outermost of the unnamed runs that it stands in
         inside: Counter[_Key] = Counter()
         for node, facts in runs:
@@ -60,7 +60,7 @@ class Naming:
             if any(self.of(node, f) for f in facts):
                 inside.update([above] if above is not None else [])
                 above = None
-            elif any(not f.name for f in facts):
+            elif any(not f.name and not f.leads for f in facts):
                 above = above or node.key
             elif any(isinstance(f, ToolCall) for f in node.span.facts):
                 above = None

@@ -101,6 +101,8 @@ def tell(visits: Visits) -> None:
                     run.facts.append(Visit(input=transcript.given, quotes=True))
                 if transcript.result is not None and run.content("output") is None:
                     run.facts.append(Visit(output=transcript.result))
+                if transcript.after:
+                    run.facts.append(Visit(after=transcript.after))
                 if not run.tools:  # else its own spans tell
                     _tell(run, transcript.calls, [v for v in inner.get(id(run), []) if v.via is None])
 

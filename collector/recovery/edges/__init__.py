@@ -14,12 +14,25 @@ from collector.recovery.edges.edge import Edge, Edges
 from collector.recovery.edges.guesses import by_order, by_words
 from collector.recovery.edges.nested import nested
 from collector.recovery.edges.structure import beside, by_time, caused, named_on_visit
-from collector.recovery.edges.ways_back import resumed, returns
+from collector.recovery.edges.ways_back import answered, resumed, returns
 from collector.recovery.signals import Signal
 from collector.recovery.tree import Tree
 from collector.recovery.visits import Visits
 
-_STEPS = (nested, signalled, named_on_visit, by_time, beside, caused, by_order, by_words, resumed, returns, dropped)
+_STEPS = (
+    nested,
+    signalled,
+    named_on_visit,
+    by_time,
+    beside,
+    caused,
+    by_order,
+    by_words,
+    answered,
+    resumed,
+    returns,
+    dropped,
+)
 
 
 def find_edges(tree: Tree, visits: Visits, signals: list[Signal]) -> list[Edge]:

@@ -18,7 +18,8 @@ def by_order(edges: Edges) -> None:
     groups: dict[tuple[str, int, int], list[AgentVisit]] = {}
     called = {id(e.target) for e in edges.all if e.mode == "delegate"}
     for visit in edges.visits.all:
-        if (id(visit) not in called or visit.via is not None) and not visit.adrift:
+        in_circle = any(f.circle for f in visit.facts)
+        if (id(visit) not in called or visit.via is not None or in_circle) and not visit.adrift:
             team = any(f.team for f in visit.facts)
             scope = edges.tree.run_of(visit.trace_id) if team else visit.trace_id
             groups.setdefault((scope, *place(visit)), []).append(visit)

@@ -25,6 +25,7 @@ def nested(edges: Edges) -> None:
     for signal in edges.signals:
         if signal.source.parent is not None and signal.mode in ("", "transfer") and not signal.failed:
             beside.setdefault(place(signal.source), []).append(signal)
+    circles: set[tuple[int, int, str]] = set()  # of which somebody was called
     led = {id(member): visit for visit in edges.visits.all for member in visit.team if member is not visit}
     for visit in edges.visits.all:
         parent = visit.parent
@@ -34,6 +35,11 @@ def nested(edges: Edges) -> None:
         if handed is not None:  # within one call the callee gave control to another
             edges.take_up(handed, visit)
             continue
+        led_by_caller = any(f.leads for f in parent.facts)
+        circle = next((f.circle for f in visit.facts if f.circle and not led_by_caller), "")
+        if circle and (*place(visit), circle) in circles:
+            continue  # goes on from another of its circle: messages or order tell from whom
+        circles.add((*place(visit), circle))
         lead = led.get(id(visit))
         if lead is not None and place(lead) == place(visit):
             asked_for = next((e.signal for e in edges.incoming.get(id(lead), ()) if e.signal is not None), None)

@@ -40,6 +40,26 @@ def resumed(edges: Edges) -> None:
     edges.all = [e for e in edges.all if id(e) not in gone]
 
 
+def answered(edges: Edges) -> None:
+    """Whom a manager's turn asks answers to the manager: a delegation. The way back to its next turn is a return, and no handoff of its own."""
+    asked: set[tuple[str, int]] = set()
+    for edge in edges.all:
+        if edge.target is not None and edge.mode == "transfer" and _leads(edge.source) and not _leads(edge.target):
+            edge.mode = "delegate"
+            asked.add((edge.source.key, id(edge.target)))
+    back = [
+        e for e in edges.all if e.target is not None and e.mode == "transfer" and (e.target.key, id(e.source)) in asked
+    ]
+    for edge in back:
+        edges.outgoing[id(edge.source)].remove(edge)
+    gone = {id(e) for e in back}
+    edges.all = [e for e in edges.all if id(e) not in gone]
+
+
+def _leads(visit: AgentVisit) -> bool:
+    return any(f.leads for f in visit.facts)
+
+
 def returns(edges: Edges) -> None:
     """A completed delegation has one return; one that a span states by itself says what it carried, and needs no delegation."""
     stated: dict[int, Signal] = {id(s.source): s for s in edges.signals if s.mode == "return"}

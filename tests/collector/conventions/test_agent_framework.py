@@ -137,3 +137,75 @@ def test_openinference_s_keys_on_the_same_spans_change_nothing() -> None:
     t.agent("Zoll", 37, 60, root, openinference__span__kind="AGENT", graph__node__id="agent_n-1")
 
     assert relays(recovered(t)) == ['Disposition -> Zoll transfer explicit 29 {"message": "Ziel: Łódź"}']
+
+
+def led(t: Trace, root: Span, start: float, end: float, *causes: Span) -> Span:
+    named = {"executor.id": "leitung", "executor.type": "MagenticOrchestrator"}
+    return t.span("executor.process leitung", start, end, root, links=causes, attributes=named)
+
+
+def given(*messages: tuple[str, str]) -> dict[str, Any]:
+    said = [{"role": r, "parts": [{"type": "text", "content": c}]} for r, c in messages]
+    return {"gen_ai.input.messages": json.dumps(said, ensure_ascii=False)}
+
+
+def test_a_manager_s_turn_is_one_run_however_often_it_asks_its_model_and_whom_it_asks_answers_it() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    turn = led(t, root, 1, 40)
+    t.agent("Leitung", 2, 10, turn)
+    t.agent("Leitung", 12, 20, turn)
+    aimed = sent(t, turn, 35, "Zoll")
+    work = executor(t, root, "Zoll", 41, 60, aimed)
+    t.agent("Zoll", 42, 55, work, attributes=given(("user", "Tour 6"), ("user", '{"kisten": 0}')))
+    last = led(t, root, 62, 90, sent(t, work, 57))
+    t.agent("Leitung", 63, 70, last)
+    t.agent("Leitung", 72, 80, last)
+
+    assert relays(recovered(t)) == [
+        'Leitung -> Zoll delegate structural 2 {"kisten": 0}',
+        "Zoll -> Leitung return structural None unrecorded",
+    ]
+
+
+def test_a_manager_that_is_no_agent_is_none() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    turn = led(t, root, 1, 10)
+    work = executor(t, root, "Zoll", 11, 30, sent(t, turn, 5, "Zoll"))
+    t.agent("Zoll", 12, 25, work)
+    turn = led(t, root, 31, 40, sent(t, work, 28))
+    t.agent("Archiv", 42, 50, executor(t, root, "Archiv", 41, 55, sent(t, turn, 35, "Archiv")))
+
+    assert relays(recovered(t)) == ["Zoll -> Archiv transfer structural 17 unrecorded"]
+
+
+def test_who_runs_after_a_workflow_in_a_workflow_comes_from_who_ran_last_in_it() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    first = executor(t, root, "Disposition", 1, 30)
+    t.agent("Disposition", 2, 20, first)
+    outer = executor(t, root, "Prüfung", 31, 100, sent(t, first, 25))
+    inner = t.span("workflow.run", 32, 95, outer)
+    x = executor(t, inner, "Zoll", 33, 50)
+    t.agent("Zoll", 34, 45, x)
+    t.agent("Waage", 61, 80, executor(t, inner, "Waage", 60, 90, sent(t, x, 46)))
+    t.agent("Archiv", 111, 120, executor(t, root, "Archiv", 110, 130, sent(t, outer, 98)))
+
+    assert relays(recovered(t)) == [
+        "Disposition -> Zoll transfer structural 14 unrecorded",
+        "Zoll -> Waage transfer structural 16 unrecorded",
+        "Waage -> Archiv transfer structural 31 unrecorded",
+    ]
+
+
+def test_the_messages_that_openinference_writes_beside_the_framework_s_are_no_input_of_their_own() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    turn = led(t, root, 1, 40)
+    t.agent("Leitung", 2, 10, turn)
+    again = {"messages": [{"message.role": "user", "message.content": "Wiege."}], "model": "m"}
+    named = given(("user", "Wiege.")) | {"input.value": json.dumps(again)}
+    t.agent("Waage", 42, 55, executor(t, root, "Waage", 41, 60, sent(t, turn, 35, "Waage")), attributes=named)
+
+    assert relays(recovered(t))[0] == 'Leitung -> Waage delegate structural 2 {"message": "Wiege."}'

@@ -34,6 +34,7 @@ class Run:
     def process(self, t: Trace, to: str, at: float, message: Any, parent: Span | None = None) -> Span:
         named = {"messaging.operation": "process", "message": json.dumps(message, ensure_ascii=False)}
         name = f"autogen process {to}_{TEAM}.({TEAM})-A"
+        named["messaging.destination"] = f"{to}_{TEAM}.({TEAM})-A"
         return t.span(name, at, at + 50, parent, scope=RUNTIME, kind=5, links=(self.cause,), attributes=named)
 
     def turn(self, agent: str, at: float, message: Any, tool: str = "") -> None:
@@ -137,4 +138,56 @@ def test_who_hands_back_by_a_tool_of_another_name_hands_over_and_answers_no_call
     assert relays(recovered(t)) == [
         "Gleis_1 -> Gleis_10 transfer explicit 6 unrecorded",
         "Gleis_10 -> Gleis_1 transfer inferred 5 unrecorded",
+    ]
+
+
+MANAGER = "MagenticOneOrchestrator"
+
+
+def asked(run: Run, worker: str, at: float, instruction: str, answer: str) -> None:
+    """The manager's turn, the worker's run that it asks for, and the worker's answer, which starts the manager's next turn."""
+    t = run.trace(at)
+    turn = run.process(t, MANAGER, 1, said("user", "Essen") if len(run.traces) > 2 else {"messages": []})
+    told = run.create(t, turn, "group_topic", 20)
+    run.cause = run.create(t, turn, worker, 21)
+    heard = run.trace(at + 60)
+    cause, run.cause = run.cause, told
+    run.process(heard, worker, 0, said(MANAGER, instruction))
+    run.cause = cause
+    run_of = heard.agent(worker, 2, 40, run.process(heard, worker, 1, {}), gen_ai__agent__id=f"{worker}_{TEAM}/{TEAM}")
+    run.cause = run.create(heard, run_of, "group_topic", 35)
+    back = run.trace(at + 110)
+    run.process(back, "Niemand", 1, said(worker, answer))
+
+
+def test_a_manager_that_speaks_asks_and_is_answered_and_nobody_else_hands_over() -> None:
+    run = Run()
+    asked(run, "Küche", 10, '{"gericht": "Suppe", "salz": 0}', "gekocht")
+    asked(run, "Service", 200, "Frag die Gäste.", "gefragt")
+    run.process(run.trace(400), MANAGER, 1, said("Service", "gefragt"))
+
+    assert relays(recovered(*run.traces)) == [
+        f'{MANAGER} -> Küche delegate structural 11 {{"gericht": "Suppe", "salz": 0}}',
+        f"Küche -> {MANAGER} return structural None unrecorded",
+        f'{MANAGER} -> Service delegate structural 11 {{"message": "Frag die Gäste."}}',
+        f"Service -> {MANAGER} return structural None unrecorded",
+    ]
+
+
+def test_of_a_team_in_an_agent_s_run_only_the_first_was_called_and_what_opened_its_work_is_what_it_was_given() -> None:
+    t = Trace(CORE)
+    root = t.span("sitzung", 0, 900, scope="app")
+    jury = t.agent("Jury", 1, 100, root)
+    start = {"messages": [{"source": "user", "content": "Prüft das Menü.", "type": "TextMessage"}]}
+    named = {"messaging.operation": "process", "message": json.dumps(start, ensure_ascii=False)}
+    t.span("autogen process Manager", 2, 3, jury, scope=RUNTIME, kind=5, attributes=named)
+    t.agent("Küche", 10, 30, jury, gen_ai__agent__id=f"Küche_{TEAM}/{TEAM}")
+    t.agent("Service", 40, 60, jury, gen_ai__agent__id=f"Service_{TEAM}/{TEAM}")
+    t.agent("Kasse", 110, 120, root)
+
+    assert relays(recovered(t)) == [
+        'Jury -> Küche delegate structural 9 {"message": "Prüft das Menü."}',
+        "Küche -> Service transfer inferred 10 unrecorded",
+        "Service -> Jury return structural None unrecorded",
+        "Jury -> Kasse transfer inferred 10 unrecorded",
     ]

@@ -72,3 +72,19 @@ def test_a_participant_asked_for_that_never_runs_is_dropped() -> None:
         'Hof -> Stall transfer explicit 15 {"message": "Bitte melken"}',
         'Stall -> Weide transfer explicit None {"message": "Raus"} dropped',
     ]
+
+
+def test_who_leads_a_team_by_itself_runs_as_long_as_the_team_and_asks_each_of_it() -> None:
+    t = Trace(SCOPE)
+    named = {"openinference.span.kind": "CHAIN", "participant_names": ["Hof", "Stall"]}
+    team = t.span("MagenticOneGroupChat.run_stream", 0, 500, attributes=named)
+    leader = "MagenticOneOrchestrator"
+    run(t, team, "Hof", 1, 20, leader, written("user", "Kühe?"), written(leader, "Zähle die Kühe."))
+    run(t, team, "Stall", 30, 60, leader, written("Hof", "zwölf"), written(leader, '{"tiere": 12}'))
+
+    assert relays(recovered(t)) == [
+        'MagenticOneOrchestrator -> Hof delegate structural 1 {"message": "Zähle die Kühe."}',
+        "Hof -> MagenticOneOrchestrator return structural None unrecorded",
+        'MagenticOneOrchestrator -> Stall delegate structural 10 {"tiere": 12}',
+        "Stall -> MagenticOneOrchestrator return structural None unrecorded",
+    ]

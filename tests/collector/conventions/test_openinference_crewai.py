@@ -191,3 +191,41 @@ def test_a_task_that_its_program_tells_of_another_s_result_comes_from_it_though_
     assert relays(recovered(t)) == [
         'finder -> writer transfer inferred 9 {"message": "there are 42 ships in the harbour"}'
     ]
+
+
+def test_agents_without_a_crew_are_told_by_the_program_what_another_said() -> None:
+    t = Trace(WRAPPERS)
+    flow = t.span("Flow.kickoff", 0, 900)
+
+    def alone(role: str, start: float, end: float, asked: str, raw: str) -> None:
+        a = {"openinference.span.kind": "AGENT", "graph.node.id": role}
+        a |= {"input.value": json.dumps({"messages": asked}), "output.value": json.dumps({"raw": raw})}
+        t.span(f"{role}.kickoff", start, end, flow, attributes=a)
+
+    alone("Finder", 1, 20, "Find.", "There are twelve of them.")
+    alone("Teller", 30, 50, "Tell: There are twelve of them.", "Told.")
+    alone("Keeper", 60, 80, "Tidy up, please.", "Tidy.")
+
+    assert relays(recovered(t)) == ['Finder -> Teller transfer inferred 10 {"message": "There are twelve of them."}']
+
+
+def test_with_content_off_a_crew_still_says_whose_results_its_tasks_were_to_be_given() -> None:
+    t = Trace(WRAPPERS)
+    rows = [
+        {"description": "a", "agent_role": "One", "context": None},
+        {"description": "b", "agent_role": "Two", "context": None},
+        {"description": "c", "agent_role": "Three", "context": ["b"]},
+        {"description": "d", "agent_role": "Four", "context": ["a", "c"]},
+    ]
+    named = {"crew_key": "k", "crew_agents": "[]", "crew_tasks": json.dumps(rows)}
+    root = t.span("Crew.kickoff", 0, 99, attributes={"openinference.span.kind": "CHAIN", **named})
+    task(t, "One", 1, 20, root, "__REDACTED__")
+    task(t, "Two", 1, 22, root, "__REDACTED__")
+    task(t, "Three", 30, 40, root, "__REDACTED__")
+    task(t, "Four", 50, 60, root, "__REDACTED__")
+
+    assert relays(recovered(t)) == [
+        "Two -> Three transfer inferred 8 unrecorded redacted",
+        "One -> Four transfer inferred 30 unrecorded redacted",
+        "Three -> Four transfer inferred 10 unrecorded redacted",
+    ]

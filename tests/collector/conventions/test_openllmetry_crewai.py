@@ -97,3 +97,20 @@ def test_transcript_that_was_cut_says_nothing_and_breaks_nothing() -> None:
     agent(t, "B", 10, None, a)
 
     assert relays(recovered(t)) == ["A -> B delegate structural 9 unrecorded"]
+
+
+def test_a_crew_whose_task_quotes_what_another_crew_said_comes_from_it() -> None:
+    t = Trace(SCOPE)
+    flow = t.span("flow", 0, 999, scope="app")
+    for at, role, text, raw in (
+        (1, "A", "Count.", "There are twelve."),
+        (50, "B", "Print: There are twelve.", "Printed."),
+        (99, "C", "Tidy up, please.", "Tidy."),
+    ):
+        a = {"gen_ai.operation.name": "invoke_agent", "crewai.crew.agents": json.dumps([{"role": role}])}
+        a["crewai.crew.tasks_output"] = f"[{output(role).replace(repr('r'), repr(raw))}]"
+        inside = task(t, role, at + 1, at + 20, t.span("crewai.workflow", at, at + 21, flow, attributes=a), raw)
+        inside.attributes["crewai.task.description"] = text  # type: ignore[index]
+        agent(t, role, at + 2, at + 19, inside)
+
+    assert relays(recovered(t)) == ['A -> B transfer inferred 30 {"message": "There are twelve."}']

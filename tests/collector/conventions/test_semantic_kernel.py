@@ -89,3 +89,40 @@ def test_messages_in_log_records_are_the_calls_own_and_an_answer_with_calls_tell
         )
 
     assert relays(recovered(*run.traces)) == ["Regie -> Licht transfer explicit 55 unrecorded"]
+
+
+def test_a_manager_that_speaks_asks_with_its_last_words_and_is_answered() -> None:
+    manager = "MagenticManagerActor"
+    app = Trace("theater", 1)
+    root = app.span("probe", 0, 900)
+
+    def turn(at: float, *causes: Span) -> Span:
+        named = {"messaging.operation": "process", "messaging.destination": f"{manager}_5f.(default)-A"}
+        return app.span(
+            "agent_runtime process", at, at + 20, root, scope=RUNTIME, kind=5, links=causes, attributes=named
+        )
+
+    first = turn(1)
+    told = app.span("agent_runtime create", 15, 16, first, scope=RUNTIME, kind=4)
+    came = app.span("agent_runtime process Licht", 30, 60, root, scope=RUNTIME, kind=5, links=(told,))
+    messages = [{"role": "user", "content": "Faust"}, {"role": "assistant", "content": BRIEF, "name": manager}]
+    named = {"gen_ai.input.messages": json.dumps(messages)}
+    app.agent("Licht", 31, 50, came, scope=AGENTS, attributes=named)
+    turn(70, app.span("agent_runtime create", 51, 52, came, scope=RUNTIME, kind=4))
+
+    assert relays(recovered(app)) == [
+        'MagenticManagerActor -> Licht delegate structural 10 {"szene": 2, "farbe": "blau", "lampen": []}',
+        "Licht -> MagenticManagerActor return structural None unrecorded",
+    ]
+
+
+def test_an_agent_that_is_called_like_a_function_is_given_its_messages_and_no_instructions_that_nobody_wrote() -> None:
+    t = Trace(AGENTS)
+    regie = t.agent("Regie", 0, 90)
+    given = {"messages": "Mach es dunkler.", "instructions_override": None}
+    t.agent("Licht", 12, 40, t.tool("Licht-Licht", 10, 50, regie, given, "dunkel"))
+
+    assert relays(recovered(t)) == [
+        'Regie -> Licht delegate structural 2 {"message": "Mach es dunkler."}',
+        'Licht -> Regie return structural 10 {"message": "dunkel"}',
+    ]

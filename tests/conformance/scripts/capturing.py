@@ -111,7 +111,10 @@ def ask(*calls: tuple[str, dict[str, Any]], text: str | None = None) -> Answer:
 
 
 class ChatServer:
-    """A chat-completions endpoint: the answers of each agent in order, the agent known by a word of its instructions."""
+    """A chat-completions endpoint: the answers of each agent in order, the agent known by a word of its instructions.
+
+    A manager that gives its model no instructions is known by a word of the first message.
+    """
 
     def __init__(self, answers: dict[str, list[Answer]]) -> None:
         self._answers = {agent: list(queue) for agent, queue in answers.items()}
@@ -142,7 +145,8 @@ class ChatServer:
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """The completion for one request."""
-        instructions = next(str(m["content"]) for m in body["messages"] if m["role"] in ("system", "developer"))
+        told = (str(m["content"]) for m in body["messages"] if m["role"] in ("system", "developer"))
+        instructions = next(told, str(body["messages"][0]["content"]))
         with self._lock:
             agent = max((a for a in self._answers if a in instructions), key=len)
             said = self._answers[agent].pop(0)

@@ -96,10 +96,12 @@ def instrument(kind: str, provider: Any) -> Any:
 
         CrewAIInstrumentor().instrument(tracer_provider=provider)
         return nullcontext()
-    from openinference.instrumentation import using_session
+    from openinference.instrumentation import TraceConfig, using_session
     from openinference.instrumentation.crewai import CrewAIInstrumentor as OpenInference
 
-    OpenInference().instrument(tracer_provider=provider, use_event_listener=kind == "events")
+    hidden = kind.endswith("-off")
+    config = TraceConfig(hide_inputs=hidden, hide_outputs=hidden)
+    OpenInference().instrument(tracer_provider=provider, use_event_listener=kind.startswith("events"), config=config)
     return using_session(SESSION)
 
 
