@@ -106,10 +106,15 @@ def plain(value: Any, depth: int = 0) -> Any:
         return base64.b64encode(value).decode("ascii")
     if depth >= _MAX_DEPTH and isinstance(value, (dict, list, tuple)):
         return _HALF.sub("\ufffd", repr(value)[:_MAX_LITERAL])
-    if isinstance(value, dict):
-        return {_HALF.sub("\ufffd", str(k)): plain(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, dict):  # most of what is in one is text of the usual kind: asked here, not by a call for each
+        return {
+            k if k.__class__ is str and k.isascii() else _HALF.sub("\ufffd", str(k)): v
+            if v.__class__ is str and v.isascii()
+            else plain(v, depth + 1)
+            for k, v in value.items()
+        }
     if isinstance(value, (list, tuple)):
-        return [plain(v, depth + 1) for v in value]
+        return [v if v.__class__ is str and v.isascii() else plain(v, depth + 1) for v in value]
     return value
 
 
