@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from . import phrases
 from .analysis import Analysis
 from .bottleneck import Bottleneck
 from .exact import Number, float_text, integer_text
-from .inspector import Inspection, is_empty
-from .jsonout import dumps_line
-from .model import Absent, ContextField, Handoff, Json
-from .scoring import UNSCORED_REASONS, HandoffScore
+from .inspector import is_empty
+from .model import Absent, ContextField, Handoff
+from .notes import notes
 from .text import code, plain
 
 Block = Callable[[Analysis], Iterable[str]]
@@ -28,17 +28,8 @@ Block = Callable[[Analysis], Iterable[str]]
 MAP_FIELDS = 24
 """Fields beyond which the arrow of the map grows no more; their number stands beside it."""
 
-NAMES_SHOWN = 12
-"""Names that one list shows before it says how many more there are."""
-
-VALUES_SHOWN = 8
-"""Fields whose values one note shows."""
-
 METADATA_SHOWN = 12
 """Keys of the metadata that the header shows."""
-
-VALUE_LIMIT = 80
-"""Characters of one value that a note shows."""
 
 AGENT_WIDTH = 24
 """Characters to which the map aligns agents; longer ones stand out."""
@@ -69,16 +60,16 @@ def header(analysis: Analysis) -> Iterator[str]:
     yield f"| Mean under a contract | {_mean(scores.mean_contracted, contracted)} |"
     weakest = next((score for score in scores.handoffs if score.handoff_id == scores.weakest_handoff), None)
     if weakest is not None:
-        yield f"| Weakest handoff | {_arrow(weakest.inspection.handoff)}, {_score(weakest)} |"
+        yield f"| Weakest handoff | {phrases.arrow(weakest.inspection.handoff)}, {phrases.score(weakest)} |"
     yield f"| Relays | {len(scores.handoffs)}: {scores.scored} scored, {scores.unscored} not scored |"
-    agents = [f"{code(agent.agent_id)} ({code(agent.role)})" for agent in trace.agents[:NAMES_SHOWN]]
-    yield f"| Agents | {len(trace.agents)}: {_more(agents, len(trace.agents))} |"
+    agents = [f"{code(agent.agent_id)} ({code(agent.role)})" for agent in trace.agents[: phrases.NAMES_SHOWN]]
+    yield f"| Agents | {len(trace.agents)}: {phrases.more(agents, len(trace.agents))} |"
     tokens = sum(turn.tokens for turn in trace.turns if turn.tokens is not None)
     unknown = sum(turn.tokens is None for turn in trace.turns)
     aside = f" ({unknown} of the turns without a count)" if unknown else ""
     yield f"| Turns | {len(trace.turns)}, {integer_text(tokens)} tokens{aside} |"
     for key in sorted(trace.metadata)[:METADATA_SHOWN]:
-        yield f"| Metadata {code(key)} | {_value(trace.metadata[key])} |"
+        yield f"| Metadata {code(key)} | {phrases.value(trace.metadata[key])} |"
     if len(trace.metadata) > METADATA_SHOWN:
         yield f"| Metadata | {len(trace.metadata) - METADATA_SHOWN} more keys |"
 
@@ -91,10 +82,13 @@ def _verdict(analysis: Analysis) -> str:
     missing = sum(score.missing for score in scores.handoffs if score.score is not None)
     empty = sum(score.empty for score in scores.handoffs if score.score is not None)
     if not lossy:
-        return f"**No required field was lost in the {_count(scores.scored, 'scored handoff')}.**"
+        return f"**No required field was lost in the {phrases.count(scores.scored, 'scored handoff')}.**"
+    scored = (score.inspection for score in scores.handoffs if score.score is not None)
+    seen = sum(len({*inspection.missing}.intersection(inspection.history)) for inspection in scored)
+    aside = f" ({seen} of them only visible in the history)" if seen else ""
     return (
-        f"**{lossy} of {_count(scores.scored, 'scored handoff')} lost context: {_count(missing, 'required field')} "
-        f"never arrived, {empty} arrived empty.**"
+        f"**{lossy} of {phrases.count(scores.scored, 'scored handoff')} lost context: {phrases.count(missing, 'required field')} "
+        f"never arrived{aside}, {empty} arrived empty.**"
     )
 
 
@@ -165,7 +159,7 @@ def ledger(analysis: Analysis) -> Iterator[str]:
 
 def _carried(fields: Sequence[ContextField]) -> str:
     shown = []
-    for field in fields[:NAMES_SHOWN]:
+    for field in fields[: phrases.NAMES_SHOWN]:
         marks = []
         if is_empty(field.value):
             marks.append("empty")
@@ -174,7 +168,7 @@ def _carried(fields: Sequence[ContextField]) -> str:
         if field.seen_in == "history":
             marks.append("history only")
         shown.append(code(field.name) + (f" ({', '.join(marks)})" if marks else ""))
-    return _more(shown, len(fields)) or "nothing"
+    return phrases.more(shown, len(fields)) or "nothing"
 
 
 def _remarks(handoff: Handoff) -> Iterator[str]:
@@ -206,10 +200,10 @@ def completeness(analysis: Analysis) -> Iterator[str]:
             code(score.handoff_id),
             code(inspection.contract_role) if score.contracted else "none",
             f"{score.present} of {score.required}",
-            _names(inspection.empty) or "-",
-            _names(inspection.missing) or "-",
-            _names(inspection.unrecorded) or "-",
-            _names(inspection.extra) or "-",
+            phrases.names(inspection.empty) or "-",
+            phrases.names(inspection.missing) or "-",
+            phrases.names(inspection.unrecorded) or "-",
+            phrases.names(inspection.extra) or "-",
             float_text(score.score) if score.score is not None else "not scored",
             score.grade or "-",
         )
@@ -237,7 +231,7 @@ def bottlenecks(analysis: Analysis) -> Iterator[str]:
             _finding(found),
             _figure(found.measured),
             _figure(found.threshold),
-            _names(found.handoff_ids),
+            phrases.names(found.handoff_ids),
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -247,132 +241,11 @@ def _finding(found: Bottleneck) -> str:
     return found.template.format(*map(code, found.names)) + run
 
 
-def notes(analysis: Analysis) -> Iterator[str]:
-    """In plain language: what each incomplete relay dropped and where it was last seen, and what could not be
-    judged."""
-    yield "## Notes"
-    yield ""
-    lines = [*_general_notes(analysis), *_relay_notes(analysis)]
-    if lines:
-        yield from lines
-    else:
-        yield "Every handoff carried all that its contract asks for."
-
-
-def _general_notes(analysis: Analysis) -> Iterator[str]:
-    for note in _texts(analysis.trace.extra.get("notes")):
-        yield f"- Noted in the trace: {code(note)}"
-    scores = analysis.scores
-    for reason, count in scores.unscored_reasons.items():
-        yield f"- {_count(count, 'handoff')} not scored: {UNSCORED_REASONS[reason]}."
-    without: dict[str, int] = {}
-    for inspection in analysis.inspections:
-        if not inspection.contracted and not inspection.handoff.is_return:
-            without[inspection.target_role] = without.get(inspection.target_role, 0) + 1
-    for role, count in without.items():
-        yield f"- No contract for the role {code(role)}: {_count(count, 'handoff')} had nothing to be held against."
-    unknown = sum(handoff.latency_ms is None for handoff in analysis.trace.handoffs)
-    if unknown:
-        yield f"- The latency of {_count(unknown, 'handoff')} is not known."
-
-
-class _Trail:
-    """Who held which field with a value, and by which handoff it was last seen, as the handoffs of one run pass by."""
-
-    def __init__(self) -> None:
-        self.last: dict[str, Handoff] = {}
-        self.held: dict[tuple[str, str], Handoff] = {}
-
-    def passed(self, handoff: Handoff) -> None:
-        if handoff.is_dropped:
-            return
-        for field in handoff.fields:
-            if field.seen_in != "history" and not is_empty(field.value):
-                self.last[field.name] = handoff
-                self.held[handoff.source_agent, field.name] = handoff
-                self.held[handoff.target_agent, field.name] = handoff
-
-    def of(self, name: str, handoff: Handoff) -> str:
-        """Say where a field that a handoff did not carry was seen before."""
-        source = code(handoff.source_agent)
-        held = self.held.get((handoff.source_agent, name))
-        if held is not None:
-            had = "had it from" if held.target_agent == handoff.source_agent else "still handed it over in"
-            return f"{source} {had} {code(held.handoff_id)}, so it was lost there"
-        last = self.last.get(name)
-        if last is not None:
-            return f"last carried by {_arrow(last)}, it never reached {source}"
-        return "no earlier handoff carried it"
-
-
-def _relay_notes(analysis: Analysis) -> Iterator[str]:
-    trails: dict[str | Absent, _Trail] = {}
-    for score in analysis.scores.handoffs:
-        inspection = score.inspection
-        handoff = inspection.handoff
-        trail = trails.setdefault(handoff.run, _Trail())
-        remarks = [*_losses(inspection, trail), *map(_noted, _texts(handoff.extra.get("notes")))]
-        if score.unscored_reason is not None:
-            aside = " (redacted)" if handoff.redacted else ""
-            remarks.insert(0, f"not scored: {UNSCORED_REASONS[score.unscored_reason]}{aside}.")
-        trail.passed(handoff)
-        if remarks:
-            grade = f", {_score(score)}" if score.score is not None else ""
-            yield f"- {_arrow(handoff)} (tick {integer_text(handoff.tick)}{grade}):"
-            yield from (f"  - {remark}" for remark in remarks)
-            if (inspection.missing or inspection.empty) and handoff.fields and not handoff.is_dropped:
-                yield f"  - it was handed {_more(_values(handoff.fields), len(handoff.fields), '; ')}."
-
-
-def _losses(inspection: Inspection, trail: _Trail) -> Iterator[str]:
-    handoff = inspection.handoff
-    if handoff.is_dropped:  # nothing was received, so nothing was lost on the way
-        return
-    history = set(inspection.history)
-    for name in inspection.missing:
-        if name in history:
-            yield f"{code(name)} was not handed over, only visible in the history: the contract does not accept that."
-        else:
-            yield f"{code(name)} never arrived: {trail.of(name, handoff)}."
-    for name in inspection.empty:
-        yield f"{code(name)} arrived empty: {trail.of(name, handoff)}."
-    if inspection.unrecorded and handoff.recorded:
-        yield f"{_names(inspection.unrecorded)}: nobody can know, its content was cut."
-
-
-def _noted(note: str) -> str:
-    return f"noted in the trace: {code(note)}"
-
-
-def _values(fields: Sequence[ContextField]) -> list[str]:
-    return [f"{code(field.name)} = {_value(field.value)}" for field in fields[:VALUES_SHOWN]]
-
-
-def _value(value: Json) -> str:
-    """Show a JSON value: text as it is, anything else as compact JSON."""
-    if isinstance(value, str):
-        return code(value, VALUE_LIMIT)
-    return code(dumps_line(value).decode()[:-1], VALUE_LIMIT)
-
-
-def _texts(value: Json) -> list[str]:
-    """Give the notes that a producer left under the key `notes`: a text, or the texts of a list."""
-    if isinstance(value, str):
-        return [value]
-    return [note for note in value if isinstance(note, str)] if isinstance(value, list) else []
-
-
-def _arrow(handoff: Handoff) -> str:
-    return f"{code(handoff.handoff_id)} {code(handoff.source_agent)} -> {code(handoff.target_agent)}"
-
-
-def _score(score: HandoffScore) -> str:
-    return f"{float_text(score.score)} ({score.grade})" if score.score is not None else "not scored"
-
-
 def _mean(mean: float | None, count: int) -> str:
     return (
-        f"{float_text(mean)} over {_count(count, 'scored handoff')}" if mean is not None else "none: nothing to score"
+        f"{float_text(mean)} over {phrases.count(count, 'scored handoff')}"
+        if mean is not None
+        else "none: nothing to score"
     )
 
 
@@ -382,19 +255,6 @@ def _latency(latency: int | Number | None) -> str:
 
 def _figure(number: int | Number) -> str:
     return plain(number.text if isinstance(number, Number) else integer_text(number))
-
-
-def _names(names: Sequence[str]) -> str:
-    return _more([code(name) for name in names[:NAMES_SHOWN]], len(names))
-
-
-def _more(shown: Sequence[str], total: int, separator: str = ", ") -> str:
-    rest = f"{separator}and {total - len(shown)} more" if total > len(shown) else ""
-    return separator.join(shown) + rest
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 BLOCKS: tuple[Block, ...] = (header, flow_map, ledger, completeness, bottlenecks, notes)

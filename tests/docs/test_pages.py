@@ -10,7 +10,7 @@ import pytest
 
 import orbitrelay
 from collector import semconv
-from orbitrelay import bottleneck, dossier, model, scoring, text
+from orbitrelay import bottleneck, dossier, model, notes, phrases, scoring, text
 from orbitrelay.analysis import bottlenecks_document, score_document
 from tests.docs.pages import ROOT, headings, links, pages, read
 
@@ -111,10 +111,10 @@ def test_the_dossier_page_has_the_sections_and_limits_of_the_code() -> None:
     assert len(dossier.BLOCKS) == len(titles) + 1
     for limit, said in (
         (dossier.MAP_FIELDS, "up to {}; beyond"),
-        (dossier.NAMES_SHOWN, "A list of names shows {} and"),
-        (dossier.VALUES_SHOWN, "{} fields with their values"),
+        (phrases.NAMES_SHOWN, "A list of names shows {} and"),
+        (notes.VALUES_SHOWN, "of each {} fields"),
         (dossier.METADATA_SHOWN, "in code-point order, {} at most"),
-        (dossier.VALUE_LIMIT, "values to {},"),
+        (phrases.VALUE_LIMIT, "values to {},"),
         (dossier.AGENT_WIDTH, "agents to {} characters"),
         (text.DOSSIER_LIMIT, "cut to {} characters"),
     ):

@@ -156,8 +156,38 @@ def test_a_note_names_what_was_dropped_and_where_it_was_lost() -> None:
         "  - `goal` was not handed over, only visible in the history: the contract does not accept that.\n"
         "  - `plan` never arrived: last carried by `h1` `pln` -> `cod`, it never reached `rev`.\n"
         "  - `budget` never arrived: no earlier handoff carried it.\n"
+        "  - it could see in the history `goal` = `x`.\n"
+    )
+
+
+def test_what_was_handed_is_told_apart_from_what_could_only_be_seen() -> None:
+    made = document(
+        handoff(1, "pln", "cod", ["goal", field("plan", seen_in="history"), field("mood", seen_in="history")]),
+        handoff(2, "pln", "rev", [field("goal", seen_in="history")]),
+        contract={"cod": ["goal", "plan", "budget"], "rev": {"fields": ["goal", "plan"], "accept": "visible"}},
+    )
+    text = dossier(analyse(from_document(made)))
+    assert (
+        "**2 of 2 scored handoffs lost context: 3 required fields never arrived (1 of them only visible in the history), "
+        "0 arrived empty.**\n" in text
+    )
+    assert text.partition("## Notes\n\n")[2] == (
+        "- The latency of 2 handoffs is not known.\n"
+        "- `h1` `pln` -> `cod` (tick 1, 0.6 (C)):\n"
+        "  - `plan` was not handed over, only visible in the history: the contract does not accept that.\n"
+        "  - `budget` never arrived: no earlier handoff carried it.\n"
+        "  - it was handed `goal` = `x`.\n"
+        "  - it could see in the history `plan` = `x`; `mood` = `x`.\n"
+        "- `h2` `pln` -> `rev` (tick 2, 0.7 (C)):\n"
+        "  - `plan` never arrived: no earlier handoff carried it.\n"
         "  - it was handed `goal` = `x`.\n"
     )
+
+
+def test_what_has_no_latency_is_not_said_to_have_an_unknown_one() -> None:
+    made = [handoff(1), handoff(2, origin=origin("return")), handoff(3, status="dropped"), handoff(4, latency_ms=1)]
+    notes = dossier(analyse(from_document(document(*made)))).partition("## Notes\n\n")[2]
+    assert "- The latency of 1 handoff is not known.\n" in notes
 
 
 def test_a_custom_section_is_one_more_builder() -> None:
