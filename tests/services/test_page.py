@@ -155,6 +155,9 @@ def test_on_a_narrow_screen_tables_scroll_and_the_page_does_not(page: Page, proc
         page.goto(view)
         widths[view] = page.evaluate("() => document.documentElement.scrollWidth")
     assert set(widths.values()) == {390}, widths
+    page.goto(session)
+    drawn = "() => [...document.querySelectorAll('.figure svg')].map(e => e.getBoundingClientRect().width / e.viewBox.baseVal.width)"
+    assert page.evaluate(drawn) == [1, 1], "a picture made small cannot be read"
 
 
 def test_the_list_is_newest_first_and_says_what_each_session_is(page: Page) -> None:
