@@ -28,6 +28,8 @@ def notes(analysis: Analysis) -> Iterator[str]:
     lines = [*_general_notes(analysis), *_relay_notes(analysis)]
     if lines:
         yield from lines
+    elif not analysis.trace.handoffs:
+        yield "The trace has no handoffs."
     else:
         yield "Every handoff carried all that its contract asks for."
 

@@ -190,6 +190,12 @@ def test_what_has_no_latency_is_not_said_to_have_an_unknown_one() -> None:
     assert "- The latency of 1 handoff is not known.\n" in notes
 
 
+def test_no_handoffs_are_not_complete_handoffs() -> None:
+    text = dossier(analyse(from_document(document())))
+    assert "**No completeness: the trace has no handoffs.**" in text
+    assert text.endswith("## Notes\n\nThe trace has no handoffs.\n")
+
+
 def test_a_custom_section_is_one_more_builder() -> None:
     def models(analysis: Analysis) -> Iterator[str]:
         yield "## Models"
