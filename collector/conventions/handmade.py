@@ -81,7 +81,7 @@ def _handover(span: Span, kind: str) -> Transfer | None:
 def _visit(span: Span, fact: Visit) -> Visit:
     a = span.attributes
     names = [name for key in _NAMES if (name := reading.text(a, key))]
-    names += [fact.name] if fact.name else []
+    names += [n for n in (fact.name, fact.agent_id) if n]
     name = next((n for n in names if not is_placeholder(n)), next(iter(names), ""))
     role = fact.role or reading.text(a, "crewai.agent.role")
     marked = reading.text(a, "openinference.span.kind") == "AGENT" or reading.text(a, "traceloop.span.kind") == "agent"
@@ -110,12 +110,16 @@ def _destination(attributes: Attributes) -> str:
 
 
 def _arguments(attributes: Attributes, found: Content | None) -> Content | None:
-    """The arguments themselves: not the schema that OpenInference may give in their place, nor the object that OpenLLMetry wraps them in."""
+    """The arguments themselves: not the schema that OpenInference may give in their place, nor the object that OpenLLMetry wraps them in; of
+    a conversation that is handed over what its last message says."""
     if found is None:
         return None
     value = reading.mapping(found.value)
     if value.get("type") == "object" and isinstance(value.get("properties"), dict):
         return reading.content(attributes, "input.value", "traceloop.entity.input")
+    if reading.is_conversation(found.value):
+        last = (reading.messages(found.value) or ())[-1]
+        return found if last.text is None else reading.part(found, last.text)
     if {"inputs", "input_str"} <= value.keys():
         return reading.part(found, value["inputs"] if value["inputs"] is not None else value["input_str"])
     return found

@@ -258,8 +258,9 @@ class Writer:
             return None, ["end_missing"]
         if gap < 0:
             return None, ["latency_negative"]
-        waited = edge.mode == "transfer" and edge.source.trace_id != target.trace_id and edge.evidence != "inferred"
-        return _milliseconds(gap), ["latency_user_wait"] if waited and not target.first.span.causes else []
+        apart = edge.mode == "transfer" and edge.source.trace_id != target.trace_id and edge.evidence != "inferred"
+        waited = apart and not any(n.span.causes for n in (target.first, *target.first.ancestors()))  # no message came
+        return _milliseconds(gap), ["latency_user_wait"] if waited else []
 
     def _last_act(self, source: AgentVisit, target: AgentVisit) -> int:
         """The end of what a run did last before it called another by no call that is recorded: a call of a model or a tool, or another delegate's run."""
