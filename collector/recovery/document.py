@@ -20,7 +20,7 @@ from collector.recovery.notes import Notes
 from collector.recovery.tree import Tree
 from collector.recovery.visit import AgentVisit
 from collector.recovery.visits import Visits
-from collector.recovery.words import as_text, last_words, visible_text
+from collector.recovery.words import as_text, first_heard, last_words, visible_text
 from orbitrelay import Number
 
 _NS_PER_MS = 1_000_000
@@ -155,7 +155,7 @@ class Writer:
             return
         role = self._entries[names.agent_key(record["target_agent"])]["role"]
         required = self.contract.contract.get(role)
-        given = edge.source.content("input")
+        given = edge.source.content("input") or first_heard(edge.source)
         if required is None or given is None:
             return
         read = reader.of_value(given.value, self.contract.asked_of(role))

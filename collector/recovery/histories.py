@@ -6,45 +6,75 @@ it answered; the next call of the conversation repeats the question and goes on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import msgspec
 
-from collector.facts import Message
+from collector.facts import Message, Visit
 from collector.recovery.visit import AgentVisit, Model
 
 _AHEAD = 8
-"""How many later calls of a trace are looked at: calls of agents that run side by side lie in between."""
+"""How many later turns of a trace are looked at: those of agents that run side by side lie in between."""
+
+
+class _Turn(NamedTuple):
+    """A call of a model, or a run whose own span holds the conversation: what was asked, and how to give it the answer (None: it has one)."""
+
+    start: int
+    end: int
+    asked: tuple[Message, ...] | None
+    answer: Callable[[tuple[Message, ...]], None] | None
 
 
 def fill(visits: Iterable[AgentVisit]) -> None:
-    """Give each model call without a recorded answer the one that a later call of its trace goes on from."""
-    by_trace: dict[str, list[Model]] = {}
+    """Give each model call, and each run without any, that has no recorded answer the one that a later one of its trace goes on from."""
+    calls: dict[str, list[_Turn]] = {}
+    runs: dict[str, list[_Turn]] = {}
     for visit in visits:
-        for model in visit.models:
-            by_trace.setdefault(model.node.span.trace_id, []).append(model)
-    for models in by_trace.values():
-        models.sort(key=lambda m: (m.node.start, m.node.key))
-        told = [_conversation(m.fact.heard) for m in models]
-        taken: set[tuple[int, int]] = set()  # which call's history, and from where on in it
-        for place, model in enumerate(models):
-            asked = told[place]
-            if model.fact.said is not None or not asked:
-                continue
-            for ahead in range(place + 1, min(place + 1 + _AHEAD, len(models))):
-                later = told[ahead]
-                if later == asked:
-                    if (
-                        models[ahead].start < model.end
-                    ):  # asked beside (a guardrail's agent): the conversation is the first's
-                        continue
-                    break  # asked again: the answer is the second call's
-                if later is not None and later[: len(asked)] == asked:
-                    said = _answer(later[len(asked) :])
-                    if said and (ahead, len(asked)) not in taken:
-                        taken.add((ahead, len(asked)))
-                        model.fact = msgspec.structs.replace(model.fact, said=said)
-                    break
+        for model in sorted(visit.models, key=lambda m: (m.node.start, m.node.key)):
+            calls.setdefault(model.node.span.trace_id, []).append(_of_call(model))
+        if not visit.models and visit.messages("heard") is not None:
+            runs.setdefault(visit.trace_id, []).append(_of_run(visit))
+    for turns in (*calls.values(), *runs.values()):
+        turns.sort(key=lambda t: t.start)
+        _fill(turns)
+
+
+def _of_call(model: Model) -> _Turn:
+    def answer(said: tuple[Message, ...]) -> None:
+        model.fact = msgspec.structs.replace(model.fact, said=said)
+
+    asked = _conversation(model.fact.heard)
+    return _Turn(model.node.start, model.end, asked, answer if model.fact.said is None else None)
+
+
+def _of_run(visit: AgentVisit) -> _Turn:
+    def answer(said: tuple[Message, ...]) -> None:
+        visit.facts.append(Visit(said=said))
+
+    silent = visit.messages("said") is None and visit.content("output") is None
+    return _Turn(visit.start, visit.end, _conversation(visit.messages("heard")), answer if silent else None)
+
+
+def _fill(turns: list[_Turn]) -> None:
+    taken: set[tuple[int, int]] = set()  # which turn's history, and from where on in it
+    for place, turn in enumerate(turns):
+        asked = turn.asked
+        if turn.answer is None or not asked:
+            continue
+        for ahead in range(place + 1, min(place + 1 + _AHEAD, len(turns))):
+            later = turns[ahead].asked
+            if later == asked:
+                if turns[ahead].start < turn.end:  # asked beside (a guardrail's agent): the conversation is the first's
+                    continue
+                break  # asked again: the answer is the second's
+            if later is not None and later[: len(asked)] == asked:
+                said = _answer(later[len(asked) :])
+                if said and (ahead, len(asked)) not in taken:
+                    taken.add((ahead, len(asked)))
+                    turn.answer(said)
+                break
 
 
 def _conversation(heard: tuple[Message, ...] | None) -> tuple[Message, ...] | None:

@@ -68,3 +68,13 @@ def test_of_calls_that_ask_the_same_at_once_the_first_goes_on() -> None:
     asked(t, 22, t.agent("Tor", 21, 40, root), QUESTION, ("assistant", "Zwölf."))
 
     assert texts(t) == ["Zwölf.", None, None]
+
+
+def test_a_run_that_holds_the_conversation_itself_is_answered_in_the_next_runs() -> None:
+    t = Trace("app")
+    root = t.span("app", 0, 99)
+    for at, name, told in ((1, "Uhr", [QUESTION]), (21, "Tor", [QUESTION, ("assistant", "Zwölf.")])):
+        messages = json.dumps([{"role": role, "content": text} for role, text in told])
+        t.agent(name, at, at + 9, root, attributes={"gen_ai.input.messages": messages})
+
+    assert texts(t) == ["Zwölf.", None]
