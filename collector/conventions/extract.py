@@ -22,9 +22,6 @@ SESSION_END = "orbitrelay.session.end"
 
 _METADATA = "metadata."
 _KEYS = frozenset(name for kind in KINDS for name in kind.attributes) | {"metadata"}
-_CLOCKS = ("service.instance.id", "host.id", "host.name")
-"""What tells processes of one service apart, and so their clocks, the most exact first."""
-
 _DEFAULT_CARRIERS = Carriers()
 
 
@@ -59,7 +56,7 @@ def of_span(span: Span, registry: Registry, scope_attributes: Sequence[str] = ()
         start_ns=span.start_unix_nano,
         end_ns=span.end_unix_nano,
         service=span.resource.service,
-        instance=next((str(value) for key in _CLOCKS if (value := span.resource.attributes.get(key))), ""),
+        instance=_process(span.resource.attributes),
         scope={k: str(span.resource.attributes[k]) for k in scope_attributes if k in span.resource.attributes},
         resource=dict(span.resource.attributes) if visits else {},
         session_keys=keys,
@@ -69,6 +66,11 @@ def of_span(span: Span, registry: Registry, scope_attributes: Sequence[str] = ()
         error=span.status_code == STATUS_ERROR,
         ends_session=any(e.name == SESSION_END for e in span.events),
     )
+
+
+def _process(resource: Attributes) -> str:
+    """What tells processes of one service apart, and so their clocks: the instance, else the host."""
+    return str(resource.get("service.instance.id") or resource.get("host.id") or resource.get("host.name") or "")
 
 
 def of_log(record: LogRecord, registry: Registry) -> SpanFacts | None:

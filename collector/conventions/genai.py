@@ -48,16 +48,12 @@ def facts(span: Span) -> Iterator[Fact]:
 def of_operation(span: Span, kind: str) -> Iterator[Fact]:
     """The same for a span of which it is known what it is."""
     a = span.attributes
-    source, target = (
-        reading.text(a, "gen_ai.agent.handoff.source.name"),
-        reading.text(a, "gen_ai.agent.handoff.target.name"),
-    )
-    source = source or reading.text(a, "gen_ai.handoff.from_agent")
-    target = target or reading.text(a, "gen_ai.handoff.to_agent")
-    drafted = reading.text(a, "gen_ai.transfer.target.name")
     if kind == "invoke_agent":
         yield visit(span)
-    elif kind == "create_agent":
+        return
+    source = reading.text(a, "gen_ai.agent.handoff.source.name", "gen_ai.handoff.from_agent")
+    target = reading.text(a, "gen_ai.agent.handoff.target.name", "gen_ai.handoff.to_agent")
+    if kind == "create_agent":
         name = agent_name(span)
         agent_id = reading.text(a, "gen_ai.agent.id")
         yield Known((name,) if name else (), {agent_id: name} if agent_id and name else {})
@@ -65,6 +61,7 @@ def of_operation(span: Span, kind: str) -> Iterator[Fact]:
         yield model_call(span)
     elif kind == "execute_tool":
         call = tool_call(span)
+        drafted = reading.text(a, "gen_ai.transfer.target.name")
         if drafted:
             mode = "delegate" if a.get("gen_ai.transfer.mode") == "return_to_caller" else "transfer"
             call = ToolCall(

@@ -19,7 +19,6 @@ from collector.otlp.model import KIND_CLIENT, Attributes, Span
 
 _STEPS = {"workflow": "invoke_workflow", "task": "execute_task"}
 _REQUESTS = {"chat": "chat", "completion": "text_completion"}
-_MODELS = ("gen_ai.request.model", "gen_ai.response.model")
 _CALLS = ("chat", "generate_content", "text_completion")
 _HANDOFF = "handoff to "
 _NAMES = (
@@ -32,10 +31,11 @@ _NAMES = (
 def facts(span: Span) -> Iterator[Fact]:
     """Facts of a span."""
     kind = operation(span)
-    told = _handover(span, kind)
-    if told is not None:
-        yield told
-        return
+    if kind == "execute_tool" or (not kind and "from_agent" in span.attributes):
+        told = _handover(span, kind)
+        if told is not None:
+            yield told
+            return
     for fact in genai.of_operation(span, kind):
         if isinstance(fact, Visit):
             yield _visit(span, fact)
@@ -53,15 +53,13 @@ def operation(span: Span) -> str:
         return _STEPS.get(reading.text(a, "traceloop.span.kind"), kind)
     if kind:
         return kind
-    asked = reading.text(a, "llm.request.type")
-    if asked:
+    if "llm.request.type" in a:
+        asked = reading.text(a, "llm.request.type")
         return _REQUESTS.get(asked, asked)
-    if not any(key in a for key in _MODELS):
+    if "gen_ai.request.model" not in a and "gen_ai.response.model" not in a:
         return ""
-    if span.kind == KIND_CLIENT or span.name.split(" ")[0] in _CALLS:
-        return "chat"
-    answered = reading.usage(a) is not None or any(m is not None for m in genai.spoken(span))
-    return "chat" if answered else ""
+    answers = span.kind == KIND_CLIENT or span.name.split(" ")[0] in _CALLS
+    return "chat" if answers or reading.usage(a) is not None or any(m is not None for m in genai.spoken(span)) else ""
 
 
 def _handover(span: Span, kind: str) -> Transfer | None:
@@ -91,19 +89,19 @@ def _visit(span: Span, fact: Visit) -> Visit:
 def _tool_call(span: Span, fact: ToolCall) -> ToolCall:
     a = span.attributes
     target = fact.target or _destination(a)
+    arguments = _arguments(a, fact.arguments)
+    failed = fact.failed and not is_control_flow(span.events)
+    if (target, arguments, failed) == (fact.target, fact.arguments, fact.failed):
+        return fact
     return msgspec.structs.replace(
-        fact,
-        target=target,
-        certain=fact.certain or bool(target),
-        arguments=_arguments(a, fact.arguments),
-        failed=fact.failed and not is_control_flow(span.events),
+        fact, target=target, certain=fact.certain or bool(target), arguments=arguments, failed=failed
     )
 
 
 def _destination(attributes: Attributes) -> str:
     """The agent that the metadata of a handing-over tool of LangGraph names."""
     metadata = attributes.get("metadata")
-    if isinstance(metadata, str) and "__handoff_destination" not in metadata:
+    if metadata is None or (isinstance(metadata, str) and "__handoff_destination" not in metadata):
         return ""
     found = reading.entries(metadata).get("__handoff_destination")
     return found if isinstance(found, str) else ""

@@ -6,6 +6,7 @@ Separate from the graph because it is form: ids, order, latency, roles, contract
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ class Writer:
         self.agents: list[dict[str, Any]] = []
         self._entries: dict[str, dict[str, Any]] = {}
         self._delegates: dict[int, list[AgentVisit]] = {}  # by the run that called them
+        self._acts: dict[int, list[tuple[int, tuple[str, str]]]] = {}  # by run: when each thing that it did ended
 
     def write(self, edges: Sequence[Edge], read: Callable[[Edge], Carried]) -> dict[str, Any]:
         """The document, without `trace_id` and session `metadata`, which the session gives."""
@@ -264,16 +266,19 @@ class Writer:
 
     def _last_act(self, source: AgentVisit, target: AgentVisit) -> int:
         """The end of what a run did last before it called another by no call that is recorded: a call of a model or a tool, or another delegate's run."""
-        done = [m.node.end for m in source.models if m.node.ended] + [t.node.end for t in source.tools if t.node.ended]
-        done += [
-            v.end
-            for v in self._delegates.get(id(source), ())
-            if v is not target and v.first.clock == source.first.clock
-        ]
+        acts = self._acts.get(id(source))
+        if acts is None:
+            calls = [(m.node.end, m.node.key) for m in source.models if m.node.ended]
+            calls += [(t.node.end, t.node.key) for t in source.tools if t.node.ended]
+            called = [v for v in self._delegates.get(id(source), ()) if v.first.clock == source.first.clock]
+            acts = self._acts[id(source)] = sorted([*calls, *((v.end, v.first.key) for v in called)])
+        at = bisect_right(acts, target.start, key=lambda act: act[0])
+        if at and acts[at - 1][1] == target.first.key:  # a run without length
+            at -= 1
+        if at and acts[at - 1][0] >= source.start:
+            return acts[at - 1][0]
         over = any(f.leads for f in source.facts) and source.end <= target.start  # a manager's turn, not its whole run
-        return max(
-            (end for end in done if source.start <= end <= target.start), default=source.end if over else source.start
-        )
+        return source.end if over else source.start
 
     def _return_latency(self, edge: Edge) -> tuple[Number | int | None, list[str]]:
         """From the end of the delegate's run to the end of the call that waited for it."""

@@ -22,19 +22,22 @@ class Naming:
     def __init__(self, tree: Tree) -> None:
         self.known: dict[str, None] = {}
         self._ids: dict[str, str] = {}
+        self._around: set[_Key] = set()
+        self.frames: set[_Key] = set()
+        runs: list[tuple[Node, Visit]] = []
         for node in tree.ordered:
             for fact in node.span.facts:
-                if isinstance(fact, (Known, Visit)):
-                    listed = fact.names if isinstance(fact, Known) else fact.peers
-                    self.known.update(dict.fromkeys(n for n in listed if n and not is_placeholder(n)))
-                if isinstance(fact, Known):
+                if isinstance(fact, Visit):
+                    runs.append((node, fact))
+                    self._list(fact.peers)
+                elif isinstance(fact, Known):
+                    self._list(fact.names)
                     self._ids.update(fact.ids)
-        runs = [(n, [f for f in n.span.facts if isinstance(f, Visit)]) for n in tree.ordered]
-        self._around: set[_Key] = set()
-        for node, facts in runs:
-            if any(self.of(node, f) for f in facts if not f.by_span):
-                self._is_around(node)
-        self.frames = self._frames(runs)
+        if any(not fact.name for _node, fact in runs):
+            for node, fact in runs:
+                if not fact.by_span and self.of(node, fact):
+                    self._is_around(node)
+            self.frames = self._frames(tree)
 
     def of(self, node: Node, fact: Visit) -> str:
         """The name of a run's agent, "" where nothing names it."""
@@ -45,17 +48,21 @@ class Naming:
         by_span = fact.by_span and node.key not in self._around and not is_placeholder(node.span.name)
         return names.clean(node.span.name) if by_span else ""
 
+    def _list(self, listed: tuple[str, ...]) -> None:
+        self.known.update(dict.fromkeys(n for n in listed if n and not is_placeholder(n)))
+
     def _is_around(self, named: Node) -> None:
         for up in named.ancestors():
             if up.key in self._around:
                 return
             self._around.add(up.key)
 
-    def _frames(self, runs: list[tuple[Node, list[Visit]]]) -> set[_Key]:
+    def _frames(self, tree: Tree) -> set[_Key]:
         """Unnamed runs around two or more named ones, no tool call between: a workflow's span, not one of theirs, unless it is a manager's turn."""
         outermost: dict[_Key, _Key | None] = {}  # by span: the outermost of the unnamed runs that it stands in
         inside: Counter[_Key] = Counter()
-        for node, facts in runs:
+        for node in tree.ordered:
+            facts = [f for f in node.span.facts if isinstance(f, Visit)]
             above = outermost.get(node.parent.key) if node.parent is not None else None
             if any(self.of(node, f) for f in facts):
                 inside.update([above] if above is not None else [])
