@@ -28,6 +28,7 @@ from collector.report import Report
 from orbitrelay.text import code, visible
 
 INDEX = "index.md"
+NO_CONTRACT = "no contract"
 
 
 class Row(NamedTuple):
@@ -140,6 +141,8 @@ def _claim(stems: dict[str, str], report: Report) -> str:
 def _row(report: Report, stem: str) -> Row:
     weakest = next((row for row in report.handoffs if row.handoff_id == report.weakest_handoff), None)
     codes = Counter(note.code for note in report.notes)
+    # Where nothing was required, a mean near one says nothing.
+    uncontracted = [NO_CONTRACT] if report.mean_score is not None and report.mean_contracted is None else []
     return Row(
         name=report.name,
         stem=stem,
@@ -150,7 +153,7 @@ def _row(report: Report, stem: str) -> Row:
         mean_score=report.mean_score,
         grade=report.grade,
         weakest=f"{weakest.source_agent} -> {weakest.target_agent}" if weakest else "",
-        notes=", ".join([*report.partial, *sorted(codes)]),
+        notes=", ".join([*uncontracted, *report.partial, *sorted(codes)]),
     )
 
 

@@ -156,6 +156,19 @@ def test_contracts_are_held_against_what_was_handed_over(tmp_path: Path) -> None
     assert "deadline" in (tmp_path / "out" / "s-1.dossier.md").read_text()
 
 
+def test_the_index_says_where_nothing_was_required(tmp_path: Path) -> None:
+    (tmp_path / "dump.json").write_bytes(
+        dump(agent("planner", 1), agent("writer", 2, **{"input.value": '{"goal": "x"}'}))
+    )
+
+    assert run(tmp_path / "dump.json", "--out", tmp_path) == 0
+
+    assert (tmp_path / "index.md").read_text().splitlines()[-1] == (
+        "| `s-1` | `desk` | 2 | 1 | 1 | 0.980 | A | `planner -> writer` "
+        "| [dossier](<s-1.dossier.md>), [trace](<s-1.trace.json>) | no contract |"
+    )
+
+
 def test_the_index_has_the_weakest_first_and_those_without_a_score_last(tmp_path: Path) -> None:
     handed = {"a-whole": '{"goal": "x", "deadline": "y"}', "b-unknown": None, "c-half": '{"goal": "x"}'}
     spans = []
