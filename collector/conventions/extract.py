@@ -11,6 +11,7 @@ from typing import Any
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Registry
 from collector.conventions.registry import default_registry
+from collector.conventions.sampling import was_sampled
 from collector.facts import Facts, SpanFacts, Visit
 from collector.otlp.model import STATUS_ERROR, Attributes, Batch, LogRecord, Resource, Span
 from collector.sessions.keys import KINDS, SESSION, unquote
@@ -65,6 +66,7 @@ def of_span(span: Span, registry: Registry, scope_attributes: Sequence[str] = ()
         facts=facts,
         error=span.status_code == STATUS_ERROR,
         ends_session=any(e.name == SESSION_END for e in span.events),
+        sampled=was_sampled(span),
     )
 
 

@@ -224,6 +224,7 @@ class SpanFacts(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     error: bool = False
     log: bool = False
     ends_session: bool = False
+    sampled: bool = False  # it says that others like it were left out
 
     @property
     def has_visit(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from collector.sessions import reasons
-from collector.sessions.keys import Claim
+from collector.sessions.keys import TRACE, Claim
 from collector.sessions.state import Chunk, Session, SessionRecord, TraceRecord
 
 
@@ -72,7 +72,8 @@ class Closed(msgspec.Struct, frozen=True):
             reasons.UNENDED_SPANS: session.open_roots > 0,
             reasons.SPAN_LIMIT: session.limited,
             reasons.SIZE_LIMIT: session.oversized,
-            reasons.SAMPLED: session.sampled,
+            # A trace that a sampler keeps it keeps whole: only what spans several traces can lack one.
+            reasons.SAMPLED: session.sampled and (session.key.kind != TRACE or len(session.traces) > 1),
             reasons.DRAINED: session.reason == reasons.DRAIN,
         }
         return cls(

@@ -34,7 +34,7 @@ PARTIAL_REASONS: Final[dict[str, str]] = {
     UNENDED_SPANS: "roots never ended",
     SPAN_LIMIT: "the session passed the span limit; only its skeleton and both its ends were kept",
     SIZE_LIMIT: "the session passed the size limit; only its skeleton and both its ends were kept",
-    SAMPLED: "the producer says that spans were sampled out",
+    SAMPLED: "its traces were sampled, so others of it may have been left out",
     DRAINED: "it was reported while open, because the collector was told to stop",
     UNREADABLE: "stored facts of it could not be read back",
 }

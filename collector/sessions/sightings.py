@@ -67,6 +67,7 @@ def sightings(spans: Iterable[SpanFacts], scopes: Scopes, tenant: str = "") -> I
             skeleton=agent or any(isinstance(fact, (ToolCall, Transfer)) for fact in span.facts),
             log=span.log,
             ends_session=span.ends_session,
+            sampled=span.sampled,
         )
 
 

@@ -84,6 +84,14 @@ def test_an_end_event_closes_at_the_next_tick() -> None:
     assert world.wait(15) == [("roots_ended", (), 2)]
 
 
+def test_a_session_of_sampled_traces_may_lack_some_and_a_trace_alone_does_not() -> None:
+    world = World()
+    world.take(span(A, 2, 1, sampled=True), span(A, 1))
+    assert world.wait(15) == [("roots_ended", (), 2)]
+    world.take(span(B, 2, 1, sampled=True, session="s1"), span(B, 1, session="s1"))
+    assert world.wait(15) == [("roots_ended", ("sampled",), 2)]
+
+
 def test_a_drain_closes_all_that_is_open() -> None:
     world = World()
     world.take(span(A, 1), span(B, 1, agent=False))

@@ -38,6 +38,7 @@ def span(
     ends_session: bool = False,
     log: bool = False,
     skeleton: bool = False,
+    sampled: bool = False,
     **values: str,
 ) -> Sighting:
     """A span `number` of a trace; `parent` 0 is a root. Session attributes come as kind=value."""
@@ -56,6 +57,7 @@ def span(
         log=log,
         ends_session=ends_session,
         skeleton=skeleton,
+        sampled=sampled,
     )
 
 
