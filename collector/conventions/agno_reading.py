@@ -13,23 +13,25 @@ from collector.facts import Content, ToolCall
 
 _ONE = frozenset({"delegate_task_to_member", "adelegate_task_to_member", "transfer_task_to_member", "atransfer_task_to_member",
                   "forward_task_to_member", "aforward_task_to_member"})  # fmt: skip
+_ALL = frozenset({"delegate_task_to_members", "adelegate_task_to_members", "run_member_agents", "arun_member_agents"})
 _INTERACTION = re.compile(r"<(member_interaction_context|team_history_context)>.*?</\1>\s*", re.S)
 
 
 def tool(
     name: str, arguments: Content | None, result: Content | None, *, call_id: str = "", failed: bool = False
 ) -> ToolCall:
-    """A tool's run: a delegation where it is Agno's and names the member; any other tool's name counts for nothing."""
-    target = reading.argument(arguments, "member_id") if name in _ONE else ""
+    """A tool's run: a delegation where it is Agno's and names the member or is for all of them; any other tool's name counts for nothing."""
+    target, to_all = reading.argument(arguments, "member_id") if name in _ONE else "", name in _ALL
     return ToolCall(
         name=name,
         call_id=call_id,
         arguments=arguments,
         result=result,
         target=target,
-        mode="delegate" if target else "",
-        certain=bool(target),
-        plain=not target,
+        mode="delegate" if target or to_all else "",
+        certain=bool(target) or to_all,
+        plain=not target and not to_all,
+        to_all=to_all,
         failed=failed,
     )
 

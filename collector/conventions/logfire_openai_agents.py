@@ -24,7 +24,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     if kind.startswith("Agent run:"):
         name = reading.text(a, "name")
         if name:
-            yield Visit(name=name, peers=reading.strings(a.get("handoffs")), named=True)
+            yield Visit(name=name, peers=reading.strings(a.get("handoffs")), named=True, by_tool=True)
     elif kind.startswith("Handoff:"):
         yield Transfer(source=reading.text(a, "from_agent"), target=reading.text(a, "to_agent"))
     elif kind.startswith("Function:"):
@@ -55,7 +55,7 @@ def _conversation(attributes: Attributes) -> tuple[tuple[Message, ...] | None, t
     events, cut = reading.told(attributes.get("events"))
     response = reading.mapping(attributes.get("response"))
     answered = response.get("output", reading.loads(attributes.get("output")))
-    said = reading.messages(answered) if isinstance(answered, list) else None
+    said = reading.answered(answered) or (reading.messages(answered) if isinstance(answered, list) else None)
     if not isinstance(events, list):
         given = _given(attributes, "raw_input") or _given(attributes, "input")
         return (reading.messages(given.value) if given is not None else None), said

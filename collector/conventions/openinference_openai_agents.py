@@ -29,6 +29,7 @@ def _facts(span: Span) -> Iterator[Fact]:
                 input=reading.content(a, "input.value"),
                 output=reading.content(a, "output.value"),
                 named=True,
+                by_tool=True,
             )
     elif kind == "LLM":
         yield openinference.model_call(a)

@@ -17,7 +17,7 @@ def model_call(attributes: Attributes, agent: str = "") -> ModelCall:
         agent=agent,
         usage=reading.usage(attributes),
         heard=flattened(attributes, "llm.input_messages"),
-        said=flattened(attributes, "llm.output_messages"),
+        said=flattened(attributes, "llm.output_messages") or reading.answered(attributes.get("output.value")),
     )
 
 

@@ -32,7 +32,8 @@ def _facts(span: Span) -> Iterator[Fact]:
         return
     for fact in genai_facts(span):
         if isinstance(fact, Visit):
-            yield msgspec.structs.replace(fact, wraps=True, named=span.scope.name.endswith(_OPENAI_AGENTS))
+            sdk = span.scope.name.endswith(_OPENAI_AGENTS)
+            yield msgspec.structs.replace(fact, wraps=True, named=sdk, by_tool=sdk)
             listed = reading.strings(a.get("gen_ai.agent.handoffs"))
             if listed:
                 yield Known(listed)

@@ -24,7 +24,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     for fact in genai_facts(span):
         if isinstance(fact, Visit):
             if fact.name:
-                yield msgspec.structs.replace(fact, named=True, one_way=True)
+                yield msgspec.structs.replace(fact, named=True, one_way=True, by_tool=True)
         elif isinstance(fact, ToolCall):
             yield msgspec.structs.replace(fact, plain=True)
         else:
@@ -45,17 +45,19 @@ def _older_facts(span: Span) -> Iterator[Fact]:
         elif isinstance(fact, ToolCall):
             yield msgspec.structs.replace(fact, agent="")
         elif isinstance(fact, ModelCall):
-            said = tuple(_opened(m) for m in fact.said) if fact.said is not None else None
+            said = tuple(o for m in fact.said for o in _opened(m)) if fact.said is not None else None
             yield msgspec.structs.replace(fact, agent="", said=said)
         else:
             yield fact
 
 
-def _opened(message: Message) -> Message:
-    """The message in a text that is a message object written as Python."""
+def _opened(message: Message) -> tuple[Message, ...]:
+    """The messages in a text that is a message object, or a streamed response's, written as Python."""
     text = message.text or ""
-    inner = values.parse(text, 1) if text.startswith("{'") and "'role'" in text else None
-    return reading.message(inner) if isinstance(inner, dict) else message
+    inner = values.parse(text, 1) if text.startswith("{'") else None
+    if not isinstance(inner, dict):
+        return (message,)
+    return reading.answered(inner) or ((reading.message(inner),) if "role" in inner else (message,))
 
 
 CARRIERS = Carriers(without_call=("output", "told"))

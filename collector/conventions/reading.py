@@ -154,6 +154,20 @@ def messages(value: Any) -> tuple[Message, ...] | None:
     return tuple(out)
 
 
+def answered(value: Any) -> tuple[Message, ...] | None:
+    """What a model's whole response object says (OpenAI's `output` items or `choices`), or a list of such, as a stream leaves; None where it is none."""
+    if isinstance(value, str) and '"object"' not in value:
+        return None
+    read = loads(value)
+    out: list[Message] = []
+    for item in read if isinstance(read, list) else [read]:
+        said = item.get("output", item.get("choices")) if isinstance(item, dict) and "object" in item else None
+        if not isinstance(said, list):
+            return None
+        out += messages(said) or ()
+    return tuple(out) or None
+
+
 def is_conversation(value: Any) -> bool:
     """Whether a content is nothing but messages, each with who says it."""
     value = values.parse(value)

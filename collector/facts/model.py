@@ -75,6 +75,9 @@ class Visit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="visi
     `executes`: no agent's run: it runs the calls that others asked for, and each belongs to who asked.
     `steps`: the run has no span of its own: from this one on the spans beside it are its, until another such run begins there.
     `by_span`: no attribute names the agent; the span's own name does, unless agents that are named run below it.
+    `by_call`: the span names no agent: the run is called as the tool call that it stands in, or, where it stands in none, so.
+    `by_tool`: agents of this producer call others by tools alone: of a run in another's with no tool between the program asked (to check an input).
+    `asks`: a workflow that is an agent's run only where other agents run in its own tool calls, or none at all in it.
     `leaks`: the producer may leave the run's context open: a span below it that begins after its end is the run's around it.
     """
 
@@ -109,6 +112,9 @@ class Visit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="visi
     steps: bool = False
     one_way: bool = False
     by_span: bool = False
+    asks: bool = False
+    by_call: str = ""
+    by_tool: bool = False
 
 
 class ModelCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="model"):
@@ -129,6 +135,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     `plain`: the producer marks its handing-over tools, and this is none: its name counts for nothing.
     `runs_target`: the tool's span stands for the target's run where no visit stands below it.
     `failed`: the producer says that the call was refused or broke.
+    `to_all`: the call asks every agent that then runs below the caller, and no later call asks for.
     `loose`: `target` is a step of the program, called like the agent in it or not: where no agent has that name, who runs next is meant.
     """
 
@@ -144,6 +151,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     runs_target: bool = False
     failed: bool = False
     loose: bool = False
+    to_all: bool = False
 
 
 class Transfer(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="transfer"):

@@ -31,14 +31,18 @@ def fill(visits: Iterable[AgentVisit]) -> None:
     """Give each model call, and each run without any, that has no recorded answer the one that a later one of its trace goes on from."""
     calls: dict[str, list[_Turn]] = {}
     runs: dict[str, list[_Turn]] = {}
+    models: dict[str, list[Model]] = {}
     for visit in visits:
         for model in sorted(visit.models, key=lambda m: (m.node.start, m.node.key)):
             calls.setdefault(model.node.span.trace_id, []).append(_of_call(model))
+            models.setdefault(model.node.span.trace_id, []).append(model)
         if not visit.models and visit.messages("heard") is not None:
             runs.setdefault(visit.trace_id, []).append(_of_run(visit))
     for turns in (*calls.values(), *runs.values()):
         turns.sort(key=lambda t: t.start)
         _fill(turns)
+    for asked in models.values():
+        _of_rewritten(asked)
 
 
 def _of_call(model: Model) -> _Turn:
@@ -75,6 +79,21 @@ def _fill(turns: list[_Turn]) -> None:
                     taken.add((ahead, len(asked)))
                     turn.answer(said)
                 break
+
+
+def _of_rewritten(models: list[Model]) -> None:
+    """Where the program rewrote the history between two calls, a call that is new in it, by its id, is what the model before answered."""
+    if all(m.fact.said is not None for m in models):
+        return
+    models = sorted(models, key=lambda m: (m.node.start, m.node.key))
+    known = {c.id for m in models for message in m.fact.said or () for c in message.calls}
+    last: Model | None = None
+    for model in models:
+        new = [m for m in model.fact.heard or () if any(c.id and c.id not in known for c in m.calls)]
+        if new and last is not None and last.fact.said is None and last.end <= model.start:
+            last.fact = msgspec.structs.replace(last.fact, said=(new[-1],))
+        known.update(c.id for m in new for c in m.calls)
+        last = model
 
 
 def _conversation(heard: tuple[Message, ...] | None) -> tuple[Message, ...] | None:

@@ -238,6 +238,7 @@ def merge_tools(outer: ToolCall, inner: ToolCall) -> ToolCall:
         runs_target=outer.runs_target or inner.runs_target,
         failed=outer.failed or inner.failed,
         loose=outer.loose or inner.loose,
+        to_all=outer.to_all or inner.to_all,
     )
 
 

@@ -62,7 +62,7 @@ def nested(edges: Edges) -> None:
             asked = (
                 s
                 for s in reversed(by_source.get(id(parent), []))
-                if not s.taken_by
+                if (not s.taken_by or (s.tool is not None and s.tool.fact.to_all))
                 and s.start <= visit.start
                 and (edges.is_called(visit, s.target) or (s.sure and s.tool is not None and not s.target))
             )
@@ -75,6 +75,8 @@ def nested(edges: Edges) -> None:
         if found is not None and found.failed and found.stated:
             edges.incoming[id(visit)] = []  # the producer's own word: asked for, and not taken up
             continue
+        if found is None and visit.via is None and all(f.by_tool for f in visit.facts):
+            continue  # the program's own run, beside the one that it stands in
         mode: Mode = (found.mode if found is not None else "") or "delegate"
         called_by = {names.agent_key(f.called_by) for f in visit.facts if f.called_by}
         named = (found is not None and bool(found.target)) or bool(called_by & parent.keys)

@@ -107,8 +107,8 @@ def test_broadcast_delegates_to_every_member_what_each_was_given(scope: str) -> 
         w.agent(name, 20 + i, 40 + i, lead, "Vote", f"{name} votes yes")
 
     assert [line for line in relays(recovered(w.t)) if "return" not in line] == [
-        'Lead -> One delegate structural 8 {"message": "Vote"}',
-        'Lead -> Two delegate structural 9 {"message": "Vote"}',
+        'Lead -> One delegate explicit 10 {"task": "Vote"}',
+        'Lead -> Two delegate explicit 11 {"task": "Vote"}',
     ]
 
 

@@ -140,3 +140,16 @@ def test_chat_completions_with_content_off_are_not_recorded() -> None:
     agent(t, "Hotel-Agent 2", 22, 60, root)
 
     assert relays(recovered(t)) == ["Büro -> Hotel-Agent 2 transfer explicit 11 unrecorded"]
+
+
+def test_a_streamed_answer_is_a_list_of_whole_responses() -> None:
+    t = Trace(SCOPE)
+    root = templated(t, "OpenAI Agents trace: {name}", 0, 99, None, name="Reise", group_id="Gruppe 1")
+    a = agent(t, "Büro", 1, 20, root)
+    asked = {"type": "function_call", "name": "transfer_to_hotel", "call_id": "c1", "arguments": '{"nächte": 0}'}
+    told = json.dumps([{"object": "response", "output": [asked]}])
+    model(t, 2, a, input=json.dumps([{"role": "user", "content": "Bitte buchen"}]), output=told)
+    handoff(t, "Büro", "Hotel", 10, a)
+    agent(t, "Hotel", 22, 60, root)
+
+    assert relays(recovered(t)) == ['Büro -> Hotel transfer explicit 11 {"nächte": 0}']

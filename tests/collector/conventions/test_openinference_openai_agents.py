@@ -128,3 +128,28 @@ def test_where_a_streamed_answer_is_not_recorded_the_next_run_s_input_tells_what
     of_kind(t, "LLM", "generation", 23, 39, second, **{f"{heard}.role": "user", f"{heard}.content": "Three chapters."})
 
     assert relays(recovered(t)) == ['Plan -> Check transfer inferred 2 {"message": "Three chapters."}']
+
+
+def test_a_streamed_answer_is_a_whole_response_in_the_output() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    a = agent(t, "Aufnahme", 1, 20, root)
+    call = {"type": "function_call", "name": "transfer_to_labor", "call_id": "c1", "arguments": '{"probe": 0}'}
+    told = [{"object": "response", "output": [call], "usage": None}]
+    of_kind(t, "LLM", "generation", 2, 4, a, **{"output.value": json.dumps(told)})
+    handoff(t, "Aufnahme", "Labor", 10, a)
+    agent(t, "Labor", 22, 60, root)
+
+    assert relays(recovered(t)) == ['Aufnahme -> Labor transfer explicit 11 {"probe": 0}']
+
+
+def test_an_agent_in_a_guardrail_checks_for_the_program_and_is_handed_nothing() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    a = agent(t, "Aufnahme", 1, 20, root)
+    agent(t, "Wache", 3, 9, of_kind(t, "GUARDRAIL", "check", 2, 10, a))
+    answer(t, 2, a, ("transfer_to_labor", {"probe": 0}))
+    handoff(t, "Aufnahme", "Labor", 12, a)
+    agent(t, "Labor", 22, 60, root)
+
+    assert relays(recovered(t)) == ['Aufnahme -> Labor transfer explicit 9 {"probe": 0}']

@@ -90,3 +90,27 @@ def test_both_older_instrumentors_share_a_scope_and_are_told_apart() -> None:
     t.span("Zusteller.agent", 22, 30, root, attributes=agent | {"gen_ai.agent.name": "Zusteller"})
 
     assert relays(recovered(t)) == ["Schalter -> Zusteller transfer inferred 16 unrecorded"]
+
+
+def test_the_older_one_s_streamed_answers_are_a_response_written_as_python() -> None:
+    t = Trace(OLDER)
+    root = t.span("Post", 0, 200, kind=KIND_SERVER, gen_ai__operation__name="invoke_agent")
+    a = older(t, "invoke_agent", "invoke_agent Schalter", 1, 20, root, **{"gen_ai.agent.name": "Schalter"})
+    asked = {"type": "function_call", "name": "transfer_to_zoll", "call_id": "c1", "arguments": '{"paket": 0}'}
+    text = str({"id": "r1", "object": "response", "output": [asked], "usage": None})
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": text}]}])
+    older(t, "chat", "chat m", 2, 8, a, **{"gen_ai.output.messages": said})
+    ends = {"gen_ai.handoff.from_agent": "Schalter", "gen_ai.handoff.to_agent": "Zoll"}
+    older(t, "agent_handoff", "agent_handoff OpenAI Agent", 10, 11, a, **ends)
+    older(t, "invoke_agent", "invoke_agent Zoll", 22, 60, root, **{"gen_ai.agent.name": "Zoll"})
+
+    assert relays(recovered(t)) == ['Schalter -> Zoll transfer explicit 11 {"paket": 0}']
+
+
+def test_an_agent_in_another_with_no_tool_between_was_asked_by_the_program() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    t.agent("Wache", 3, 9, t.agent("Schalter", 1, 20, root))
+    t.agent("Zoll", 22, 60, root)
+
+    assert relays(recovered(t)) == ["Schalter -> Zoll transfer inferred 2 unrecorded"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.collector.spans import Trace, recovered
+from tests.collector.spans import Trace, recovered, relays
 
 
 def asked(t: Trace, at: float, agent: Any, *messages: tuple[str, str]) -> None:
@@ -78,3 +78,17 @@ def test_a_run_that_holds_the_conversation_itself_is_answered_in_the_next_runs()
         t.agent(name, at, at + 9, root, attributes={"gen_ai.input.messages": messages})
 
     assert texts(t) == ["Zwölf.", None]
+
+
+def test_a_call_that_is_new_in_a_rewritten_history_is_what_the_model_before_answered() -> None:
+    t = Trace("app")
+    root = t.span("app", 0, 99)
+    asked(t, 2, t.agent("Uhr", 1, 20, root), QUESTION)
+    call = {"type": "tool_call", "id": "c1", "name": "transfer_to_tor", "arguments": {"stunde": 12}}
+    told = json.dumps([{"role": "user", "content": "Öffne."}, {"role": "assistant", "parts": [call]}])
+    named = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": told}
+    gate = t.agent("Tor", 21, 40, root)
+    t.span("chat m", 22, 23, gate, attributes=named)
+    t.span("chat m", 25, 26, gate, attributes=named)
+
+    assert relays(recovered(t)) == ['Uhr -> Tor transfer explicit 18 {"stunde": 12}']
