@@ -11,10 +11,11 @@ from typing import Any
 
 from collector.facts import values
 
-_OBJECT = re.compile(r"^\[?(?:Command|Send)\(")
+_OBJECT = re.compile(r"^\[?(?:ParentCommand\()?(?:Command|Send)\(")
 _MESSAGE = re.compile(
     r"""^content=(?P<content>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") (?P<rest>additional_kwargs=.*)$""", re.S
 )
+_RAISED = "ParentCommand"  # the exception by which a Command leaves its graph
 _NAME = re.compile(r""" name=(?P<name>'(?:[^'\\]|\\.)*')(?= |$)""")
 _MAX = 1_000_000
 
@@ -32,6 +33,8 @@ def read(text: str) -> Any:
 def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Call):
         kind = node.func.id if isinstance(node.func, ast.Name) else ""
+        if kind == _RAISED and len(node.args) == 1:
+            return _value(node.args[0])
         return {"type": kind, **{k.arg: _value(k.value) for k in node.keywords if k.arg}}
     if isinstance(node, ast.Dict):
         return {str(_value(k)): _value(v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}

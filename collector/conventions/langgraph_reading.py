@@ -33,6 +33,7 @@ _ROUTING = frozenset(
 )
 """State keys that say who runs, not what is passed."""
 
+_SUBAGENT = "task"  # the tool by which a deep agent asks its subagents
 _SEND = re.compile(r"^Send\(node=(?P<quote>['\"])(?P<node>.+?)(?P=quote), ")
 
 
@@ -120,8 +121,10 @@ def tool_fact(
     name: str, at: Place, arguments: Content | None, result: Content | None, *, call_id: str = "", failed: bool = False
 ) -> ToolCall:
     """A tool's run. It hands over where its metadata or its answer (a Command for the graph above) says so; its name counts for nothing."""
-    target, answer, hands_over = at.destination, _told(result), bool(at.destination)
-    for command in _commands(result):
+    subagent = reading.argument(arguments, "subagent_type") if name == _SUBAGENT else ""
+    value = _value(result)
+    target, answer, hands_over = at.destination or subagent, _told(result, value), bool(at.destination or subagent)
+    for command in _commands(value):
         if command.get("graph") == "__parent__":
             target = target or next((t for t, _sent in _targets(command.get("goto"))), "")
             answer, hands_over = None, hands_over or bool(target) or "goto" not in command
@@ -132,16 +135,24 @@ def tool_fact(
         arguments=arguments,
         result=answer,
         target=target,
+        mode="delegate" if subagent else "",
+        runs_target=bool(subagent),
         certain=hands_over,
         plain=not hands_over,
         failed=failed,
     )
 
 
-def _told(result: Content | None) -> Content | None:
-    """The text of an answer that stands as LangChain's message object."""
-    value = reading.mapping(result.value) if result is not None else {}
-    if result is None or not ({"data", "kwargs"} & set(value)):
+def _told(result: Content | None, value: Any) -> Content | None:
+    """The text of an answer that stands as LangChain's message object, or as a Command that adds one."""
+    if result is None or not isinstance(value, dict):
+        return result
+    update = value.get("update")
+    added = update.get("messages") if isinstance(update, dict) else None
+    last = _messages(added[-1:]) if isinstance(added, list) else None
+    if last:
+        return reading.part(result, last[0].text or "")
+    if not ({"data", "kwargs"} & set(value)):
         return result
     answer = reading.message(value)
     return reading.part(result, answer.text or "") if answer.role == "tool" else result
@@ -152,7 +163,7 @@ def state(outputs: Content | None) -> Content | None:
     if outputs is None:
         return None
     value = reading.loads(outputs.value)
-    commands = list(_commands(outputs))
+    commands = list(_commands(_value(outputs)))
     if commands:
         value = {}
         for command in commands:
@@ -190,15 +201,18 @@ def last_words(messages: tuple[Message, ...] | None) -> str:
 
 def gotos(outputs: Content | None) -> list[tuple[str, bool]]:
     """Nodes that a Command in a node's answer goes to; whether by `Send` (with an input of its own)."""
-    return [t for command in _commands(outputs) for t in _targets(command.get("goto"))]
+    return [t for command in _commands(_value(outputs)) for t in _targets(command.get("goto"))]
 
 
-def _commands(outputs: Content | None) -> Iterator[dict[str, Any]]:
+def _value(outputs: Content | None) -> Any:
+    """What an answer holds, where that is structured: out of the object that some tracers put it in, and Commands written as Python read."""
     value = reading.loads(outputs.value) if outputs is not None else None
     if isinstance(value, dict) and set(value) == {"output"}:
         value = value["output"]
-    if isinstance(value, str):
-        value = langchain_reading.read(value)
+    return langchain_reading.read(value) if isinstance(value, str) else value
+
+
+def _commands(value: Any) -> Iterator[dict[str, Any]]:
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict) and (
             ("goto" in item and {"update", "graph", "resume"} & set(item)) or item.get("graph") == "__parent__"
@@ -224,6 +238,19 @@ def generated(value: Any) -> tuple[Message, ...] | None:
         return None
     rows = [row for batch in found for row in (batch if isinstance(batch, list) else [batch])]
     return tuple(reading.message(row) for row in rows if isinstance(row, dict))
+
+
+def written(outputs: Content | None, span_events: Any) -> Content | None:
+    """What a node wrote: its answer, else the Command for the graph above that it ended with; as that leaves the graphs between, it says so no more."""
+    for event in span_events:
+        told = event.attributes.get("exception.message") if event.name == "exception" else None
+        if isinstance(told, str) and told.startswith(_LEAVES):
+            return Content(told.partition("\n")[0].removesuffix(_TRACE))
+    return outputs
+
+
+_TRACE = "Traceback (most recent call last):"  # written right behind the exception by LangSmith
+_LEAVES = tuple(f"{opening}Command(graph='__parent__'" for opening in ("", "ParentCommand("))
 
 
 def is_control_flow(span_events: Any) -> bool:

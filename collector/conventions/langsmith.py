@@ -39,7 +39,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     elif kind:
         command = _inner(outputs, "output")
         outputs = command if langgraph.gotos(command) else outputs
-        yield from langgraph.run_facts(name, at, inputs, outputs)
+        yield from langgraph.run_facts(name, at, inputs, langgraph.written(outputs, span.events))
 
 
 def _said(outputs: Content | None) -> tuple[Message, ...] | None:

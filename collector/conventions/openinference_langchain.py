@@ -32,7 +32,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     elif kind == "AGENT" and not at.node and not at.graph:
         yield Visit(name=at.agent or span.name, input=inputs, output=outputs, soft=True, wraps=True)
     elif kind in ("CHAIN", "AGENT"):
-        yield from langgraph.run_facts(span.name, at, inputs, outputs)
+        yield from langgraph.run_facts(span.name, at, inputs, langgraph.written(outputs, span.events))
 
 
 CONVENTION = Convention(

@@ -55,7 +55,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         name = reading.text(a, "gen_ai.task.name", "traceloop.entity.name") or span.name.rpartition(".")[0]
         inputs = _inner(a, "gen_ai.task.input", "traceloop.entity.input", inside=("inputs",))
         outputs = _inner(a, "gen_ai.task.output", "traceloop.entity.output", inside=("outputs",))
-        yield from langgraph.run_facts(name, at, inputs, outputs, layer="task")
+        yield from langgraph.run_facts(name, at, inputs, langgraph.written(outputs, span.events), layer="task")
 
 
 def _inner(attributes: Attributes, *keys: str, inside: tuple[str, ...]) -> Content | None:

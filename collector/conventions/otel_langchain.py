@@ -1,8 +1,8 @@
 """LangChain and LangGraph by OpenTelemetry's own instrumentation (opentelemetry-instrumentation-genai-langchain 1.x).
 
-Only agents have spans, and whatever else has "agent" in its name (a supervisor's `call_agent` around each of its agents); nodes that are
-plain functions have none, nor has a `Command(goto)` of theirs. A tool that hands over shows it in its result, a Command for the graph above;
-its target is the name of a node, which need not be that of the agent in it.
+Only agents have spans (one that is the program's whole graph, that graph's `invoke_workflow`), and whatever else has "agent" in its name (a
+supervisor's `call_agent` around each of its agents); nodes that are plain functions have none, nor has a `Command(goto)` of theirs. A tool that
+hands over shows it in its result, a Command for the graph above; its target is the name of a node, which need not be that of the agent in it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from collector.conventions import genai
+from collector.conventions import genai, reading
 from collector.conventions import langgraph_reading as langgraph
 from collector.conventions.base import Carriers, Convention
 from collector.facts import Fact, ToolCall, Visit
@@ -19,6 +19,12 @@ from collector.otlp.model import STATUS_ERROR, Span
 
 
 def _facts(span: Span) -> Iterator[Fact]:
+    if genai.operation(span) == "invoke_workflow":
+        heard, said = genai.spoken(span)
+        name = reading.text(span.attributes, "gen_ai.workflow.name", "gen_ai.agent.name")
+        if name:
+            yield Visit(name=name, soft=True, wraps=True, asks=True, heard=heard, said=said)
+        return
     for fact in genai.facts(span):
         if isinstance(fact, Visit):
             yield msgspec.structs.replace(fact, wraps=True)

@@ -41,6 +41,8 @@ class Naming:
 
     def of(self, node: Node, fact: Visit) -> str:
         """The name of a run's agent, "" where nothing names it."""
+        if fact.by_call:
+            return _called(node) or (fact.by_call if _is_outermost(node) else "")
         if fact.name and (fact.named or not is_placeholder(fact.name)):
             return names.clean(self._ids.get(fact.name, fact.name))
         if fact.agent_id in self._ids:
@@ -73,3 +75,18 @@ class Naming:
                 above = None
             outermost[node.key] = above
         return {key for key, count in inside.items() if count > 1}
+
+
+def _called(node: Node) -> str:
+    """The name of the tool call that a span stands in, with no run between."""
+    for up in node.ancestors():
+        for fact in up.span.facts:
+            if isinstance(fact, ToolCall):
+                return fact.name
+        if any(isinstance(f, Visit) for f in up.span.facts):
+            return ""
+    return ""
+
+
+def _is_outermost(node: Node) -> bool:
+    return not any(isinstance(f, (Visit, ToolCall)) for up in node.ancestors() for f in up.span.facts)

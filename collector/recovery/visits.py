@@ -213,7 +213,9 @@ class Visits:
             idle = not visit.models and not visit.tools
             soft = all(f.soft for f in visit.facts) and not visit.models and not (visit.keys & named)
             wrapper = all(f.wraps for f in visit.facts) and idle and id(visit) in inside
-            if soft or wrapper or not visit.name:
+            inner = inside.get(id(visit), [])
+            mute = all(f.asks for f in visit.facts) and bool(inner) and not self._asks(visit, inner)
+            if soft or wrapper or mute or not visit.name:
                 gone.add(id(visit))
         if not gone:
             return
@@ -237,6 +239,13 @@ class Visits:
                         tool.visit = heir
                     heir.tools += visit.tools
         self.all = [v for v in self.all if id(v) not in gone]
+
+    def _asks(self, visit: AgentVisit, inner: Iterable[AgentVisit]) -> bool:
+        """Whether one of the runs in this one stands in a tool call of its own, or such a call stands for a run."""
+        calls = {n.key for t in visit.tools for n in t.nodes}
+        return any(t.fact.runs_target for t in visit.tools) or any(
+            up.key in calls for run in inner for up in run.first.ancestors()
+        )
 
     def _lead_teams(self, inside: dict[int, list[AgentVisit]], gone: set[int]) -> None:
         """Who asks for the team that a wrapper is, asks for the run in it that comes first."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
+from collector.otlp.model import Event
 from tests.collector.conventions.langgraph_runs import Graph, said
 from tests.collector.spans import Trace, recovered, relays
 
@@ -85,3 +88,22 @@ def test_a_command_stands_in_an_output() -> None:
         'Lotse -> Zoll transfer explicit 10 {"tiefe": 0, "message": "Kommt."}',
         'Zoll -> Archiv transfer inferred 10 {"output": "ok"}',
     ]
+
+
+def test_a_node_that_ends_with_a_command_for_the_graph_above_tells_it_in_its_exception() -> None:
+    g = Graph(Trace("langsmith"), written)
+    t = g.t
+    out = g.node("Vermessung", 1, 10, 40)
+    g.model(12, 20, g.node("Geometer", 1, 11, 39, parent=out, events=left("__parent__")), "Fels trägt.")
+    t.spans[-3] = msgspec.structs.replace(t.spans[-3], events=left("Vermessung:12ab"))
+    g.model(52, 60, g.node("Bau", 2, 50, 80), "Steht.")
+
+    assert relays(recovered(t)) == ['Geometer -> Bau transfer explicit 11 {"fels": "Granit", "message": "Fels trägt."}']
+
+
+def left(graph: str) -> tuple[Event, ...]:
+    """The exception by which a Command leaves its graph; the graphs between name themselves in it."""
+    update = "{'messages': [AIMessage(content='Fels trägt.', id='m1')], 'fels': 'Granit'}"
+    text = f"Command(graph='{graph}', update={update}, goto='Bau')"
+    told = f"ParentCommand({text})Traceback (most recent call last):\n\n  ..."
+    return (Event("exception", 0, {"exception.type": "Exception", "exception.message": told}),)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from collector.otlp.model import STATUS_ERROR, Event, Span
 from tests.collector.conventions.langgraph_runs import Graph, said, text_of
 from tests.collector.spans import Trace, recovered, relays
@@ -350,3 +352,22 @@ def test_objects_that_an_older_tracer_wrote_as_python_are_read() -> None:
         'a -> b transfer explicit 1 {"goal": "g", "message": "it is 7"}',
         'b -> d transfer inferred 1 {"message": "done, it is b"}',
     ]
+
+
+def test_a_node_that_ends_with_a_command_for_the_graph_above_tells_it_in_its_exception() -> None:
+    g = graph(Trace(SCOPE))
+    t = g.t
+    out = g.node("Vermessung", 1, 10, 40)
+    g.model(12, 20, g.node("Geometer", 1, 11, 39, parent=out, events=left("__parent__")), "Fels trägt.")
+    t.spans[-3] = msgspec.structs.replace(t.spans[-3], events=left("Vermessung:12ab"))
+    g.model(52, 60, g.node("Bau", 2, 50, 80), "Steht.")
+
+    assert relays(recovered(t)) == ['Geometer -> Bau transfer explicit 11 {"fels": "Granit", "message": "Fels trägt."}']
+
+
+def left(graph: str) -> tuple[Event, ...]:
+    """The exception by which a Command leaves its graph; the graphs between name themselves in it."""
+    update = "{'messages': [AIMessage(content='Fels trägt.', id='m1')], 'fels': 'Granit'}"
+    text = f"Command(graph='{graph}', update={update}, goto='Bau')"
+    told = text
+    return (Event("exception", 0, {"exception.type": "langgraph.errors.ParentCommand", "exception.message": told}),)

@@ -67,3 +67,41 @@ def test_of_a_command_that_was_cut_the_tools_name_tells_the_target() -> None:
 def with_result(span: Span, result: str) -> Span:
     span.attributes["gen_ai.tool.call.result"] = result  # type: ignore[index]
     return span
+
+
+def test_a_graph_that_asks_agents_by_its_own_tools_is_the_agent_that_asks() -> None:
+    t = Trace(SCOPE)
+    root = t.span(
+        "invoke_workflow lead", 0, 90, gen_ai__operation__name="invoke_workflow", gen_ai__workflow__name="lead"
+    )
+    t.chat(1, 2, root, "go on", None, [("task", {"description": "Cook.", "subagent_type": "cook"})])
+    call = t.tool(
+        "task", 3, 40, root, arguments={"description": "Cook.", "subagent_type": "cook"}, result=told("Done.")
+    )
+    agent(t, "cook", 4, 39, call)
+
+    assert relays(recovered(t)) == [
+        'lead -> cook delegate explicit 1 {"description": "Cook."}',
+        'cook -> lead return explicit 1 {"message": "Done."}',
+    ]
+
+
+def test_a_graph_around_agents_is_none_and_one_without_any_is_one() -> None:
+    named = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "team"}
+    t, alone = Trace(SCOPE), Trace(SCOPE)
+    root = t.span("invoke_workflow team", 0, 90, attributes=named)
+    t.chat(1, 2, root, "where to", "cook")
+    agent(t, "lead", 3, 20, root)
+    agent(t, "cook", 22, 39, root)
+    alone.chat(1, 2, alone.span("invoke_workflow team", 0, 90, attributes=named), "go on", "Done.")
+
+    assert [a["agent_id"] for a in recovered(t).document["agents"]] == ["lead", "cook"]
+    assert [a["agent_id"] for a in recovered(alone).document["agents"]] == ["team"]
+
+
+def told(text: str) -> dict[str, Any]:
+    return {
+        "graph": None,
+        "update": {"messages": [{"type": "tool", "content": text, "tool_call_id": "c1"}]},
+        "goto": [],
+    }
