@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from collector.conventions import genai, reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Fact, ModelCall, ToolCall, Visit
-from collector.otlp.model import STATUS_ERROR, Span
+from collector.facts import Content, Fact, ModelCall, ToolCall, Visit
+from collector.otlp.model import STATUS_ERROR, Attributes, Span
 
 _TRANSFER = "transfer_to_agent"
 _RUN = "agent_run ["
@@ -47,8 +47,8 @@ def _tool(span: Span) -> ToolCall | None:
     name = reading.text(a, "gen_ai.tool.name") or span.name.removeprefix("execute_tool ")
     if name.strip("() ") in ("merged", "merged tools"):
         return None  # a summary of calls that have spans of their own
-    arguments = reading.content(a, "gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "input.value")
-    result = reading.content(a, "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "output.value")
+    arguments = _kept(a, "gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "input.value")
+    result = _kept(a, "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "output.value")
     kind = reading.text(a, "gen_ai.tool.type")
     transfer = kind == "TransferToAgentTool" or (name == _TRANSFER and kind in ("", "function"))
     target = reading.argument(arguments, "agent_name") if transfer else ""
@@ -64,6 +64,11 @@ def _tool(span: Span) -> ToolCall | None:
         plain=not transfer,
         failed=span.status_code == STATUS_ERROR or "error.type" in a,
     )
+
+
+def _kept(a: Attributes, current: str, old: str, other: str) -> Content | None:
+    """A content, but for what schema 1 writes in its place where content is off, also for a call that has none."""
+    return reading.content(a, current, old, other) if a.get(old) != "{}" else reading.content(a, current, other)
 
 
 def _model(span: Span) -> ModelCall:

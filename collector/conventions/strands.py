@@ -18,13 +18,15 @@ from collector.otlp.model import Span
 
 _HANDOFF = "handoff_to_agent"
 _UNNAMED = "Strands Agents"
+_QUOTED = "Inputs from previous nodes:"  # what a graph writes above the words that it gives a node
 
 
 def _facts(span: Span) -> Iterator[Fact]:
     operation = genai.operation(span)
     if operation == "invoke_agent":
         visit = genai.visit(span)
-        yield msgspec.structs.replace(visit, named=visit.name != _UNNAMED)
+        told = any(_QUOTED in (m.text or "") for m in visit.heard or () if m.role == "user")
+        yield msgspec.structs.replace(visit, named=visit.name != _UNNAMED, quotes=told)
     elif operation == "chat":
         yield genai.model_call(span)
     elif operation == "execute_tool":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from collector.facts import values
+from collector.facts import Content, values
 from collector.recovery import names, words
 from collector.recovery.visit import LOOK_BACK, AgentVisit
 
@@ -32,7 +32,7 @@ class Order:
         before = self._order.before(visit)
         if any(f.after for f in visit.facts):
             return _awaited(self._group, visit, before)
-        if any(f.quotes for f in visit.facts) and visit.content("input") is not None:
+        if quotes(visit):
             return _quoted(self._group, visit, before)
         if len(before) > 1 and not self._stepped:
             quoted = {id(v): words.quoted_in(v, visit) for v in before[:LOOK_BACK]}
@@ -66,12 +66,21 @@ class _Ends:
         ]
 
 
+def quotes(visit: AgentVisit) -> bool:
+    """Whether a run quotes all that it was given, and that is recorded."""
+    return any(f.quotes for f in visit.facts) and _given(visit) is not None
+
+
+def _given(visit: AgentVisit) -> Content | None:
+    return visit.content("input") or words.first_heard(visit)
+
+
 def _quoted(group: list[AgentVisit], visit: AgentVisit, before: list[AgentVisit]) -> list[AgentVisit]:
     """Of a run that quotes all that it was given: the earlier runs whose words it quotes, without those that came by way of another of them.
 
     Words too short to tell an origin count for the runs right before it.
     """
-    given = visit.content("input")
+    given = _given(visit)
     if given is None or values.is_redacted(given.value):
         return before
     at = bisect_left(group, visit.start, key=lambda v: v.start)

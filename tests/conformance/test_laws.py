@@ -75,6 +75,9 @@ TOLD_BY_PLAIN_SPANS = {
     "agent-framework__native__quarry-resume": "a link leads to the other trace's span of a message, which tells nothing else",
     "a2a__native__shipyard": "the spans between two processes are the only ones that lead from one to the other",
     "autogen-agentchat__native__selector-rounds": "links lead to spans that tell nothing else",
+    "google-adk__native-schema-1__cinema-typed-nocontent": "two agents are called at once, the one while the other runs",
+    "openai-agents-chat__openinference__clinic-guard": "an agent runs beside the one whose input it checks: whose call is whose, only turns tell",
+    "strands-agents__native__circus-nested": "teams inside of teams: only their own spans tell which runs are one team's",
     "openai-agents-chat__logfire__depot": "two agents are called at once: of two calls nobody can tell which one a run was below",
 }
 
@@ -106,9 +109,11 @@ def test_a_length_limit_on_attributes_makes_up_no_edge(name: str) -> None:
 
 TOLD_BY_SCOPE = (
     "a2a",
+    "claude-agent-sdk",
     "crewai-sequential__openinference-events",
     "crewai__openinference-events",
     "google-adk",
+    "langgraph__openlit",
     "langgraph__otel",
     "openai-agents",
     "semantic-kernel",
@@ -126,8 +131,8 @@ def test_spans_whose_scope_a_pipeline_lost_are_told_by_what_only_their_producer_
     assert [e[1:] for e in edges(s for batch in bare for s in extract(batch).spans)] == [e[1:] for e in whole(name)]
 
 
-GIVEN = ("Agent", "MagenticOneOrchestrator", "MagenticManagerActor")
-"""A word of the frameworks' own texts, and names that they give themselves."""
+GIVEN = ("Agent", "ClaudeAgentSDK", "MagenticOneOrchestrator", "MagenticManagerActor")
+"""A word of the frameworks' own texts, and names that they give themselves or get where they give none."""
 
 OTHER_NAMES = {
     "one is the beginning of another": (

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from collector.recovery import words
 from collector.recovery.edges.edge import Edge, Edges, place
-from collector.recovery.order import Order
+from collector.recovery.order import Order, quotes
 from collector.recovery.visit import AgentVisit
 
 
@@ -29,9 +29,15 @@ def by_order(edges: Edges) -> None:
             known = {id(e.source): e for e in edges.incoming.get(id(visit), ())}
             if not edges.is_free(visit) and not _joins(visit, known.values()):
                 continue
-            for source in order.before(visit):
+            for source in _last(edges, order.before(visit)) if quotes(visit) else order.before(visit):
                 if source.key != visit.key and id(source) not in known:
                     edges.add(Edge(source, visit, "transfer", "inferred"))
+
+
+def _last(edges: Edges, sources: list[AgentVisit]) -> list[AgentVisit]:
+    """Of the runs that a run quotes those that gave control to none of the others: of a team, the one that it came to last."""
+    quoted = {id(v) for v in sources}
+    return [v for v in sources if not any(id(e.target) in quoted for e in edges.outgoing.get(id(v), ()) if e.signal)]
 
 
 def _joins(visit: AgentVisit, incoming: Iterable[Edge]) -> bool:

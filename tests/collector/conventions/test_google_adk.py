@@ -154,3 +154,15 @@ def test_openinference_doubles_the_agent_span_and_it_stays_one_visit() -> None:
     result = recovered(t)
     assert relays(result) == ['a -> b transfer explicit 11 {"goal": "g"}']
     assert [(x["agent_id"], x["tokens"]) for x in result.document["turns"]] == [("a", 5), ("b", None)]
+
+
+def test_what_schema_1_writes_where_content_is_off_is_no_empty_content() -> None:
+    t = Trace(SCOPE)
+    off = {"gcp.vertex.agent.tool_call_args": "{}", "gcp.vertex.agent.tool_response": "{}"}
+    call = t.tool("Gutachter", 3, 50, t.agent("Empfang", 1, 60), gen_ai__tool__type="AgentTool", attributes=off)
+    t.agent("Gutachter", 5, 40, call)
+
+    assert relays(recovered(t)) == [
+        "Empfang -> Gutachter delegate structural 2 unrecorded",
+        "Gutachter -> Empfang return structural 10 unrecorded",
+    ]

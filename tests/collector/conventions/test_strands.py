@@ -108,3 +108,23 @@ def test_unnamed_agent_under_its_default_name_is_no_agent() -> None:
     t.agent("Strands Agents", 0, 90)
 
     assert recovered(t).visits == 0
+
+
+def test_a_node_of_a_graph_comes_from_all_whose_words_it_is_given_and_of_a_team_from_its_last() -> None:
+    t = Trace(SCOPE)
+    graph = t.span("invoke_graph", 0, 90, gen_ai__operation__name="invoke_graph")
+    t.chat(2, 3, t.agent("Band", 1, 4, graph), said="Der Marsch ist geübt.")
+    crew = t.span("invoke_swarm", 5, 40, graph, gen_ai__operation__name="invoke_swarm")
+    a = t.agent("Gerüst", 6, 20, crew)
+    handoff(t, a, 10, {"agent_name": "Zelt", "message": "steht"})
+    t.chat(12, 18, a, said="Das Gerüst ist fertig.")
+    t.chat(23, 30, t.agent("Zelt", 22, 39, crew), said="Das Zelt steht auf zwölf Stangen.")
+    words = ["Der Marsch ist geübt.", "Das Gerüst ist fertig.", "Das Zelt steht auf zwölf Stangen."]
+    parts = [{"text": text} for text in ("Original Task: x", "\nInputs from previous nodes:", *words)]
+    given = Event("gen_ai.user.message", 0, {"content": json.dumps(parts)})
+    t.agent("Ansage", 50, 60, graph, events=(given,))
+
+    assert relays(recovered(t))[-2:] == [
+        'Band -> Ansage transfer inferred 46 {"message": "Der Marsch ist geübt."}',
+        'Zelt -> Ansage transfer inferred 11 {"message": "Das Zelt steht auf zwölf Stangen."}',
+    ]
