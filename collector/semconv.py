@@ -286,8 +286,11 @@ H_QUEUE_SIZE = _health("queue.size", "gauge", "By", "Bytes accepted and not yet 
 H_JOURNAL_SIZE = _health("journal.size", "gauge", "By", "Size of the journal on disk.")
 H_JOURNAL_SEGMENTS = _health("journal.segments", "gauge", "{segment}", "Segments of the journal on disk.")
 H_JOURNAL_CORRUPT = _health("journal.corrupt", "counter", "{record}", "Journal records that could not be read back.")
+H_JOURNAL_FAILED = _health("journal.failed", "counter", "{write}", "Writes and fsyncs of the journal that failed.")
 H_STORE_SIZE = _health("store.size", "gauge", "By", "Size of the store on disk.")
-H_RECOVERY_FAILED = _health("recovery.failed", "counter", "{session}", "Sessions whose recovery failed.")
+H_RECOVERY_FAILED = _health(
+    "recovery.failed", "counter", "{session}", "Sessions and accepted requests that could not be dealt with."
+)
 H_EXPORT_SENT = _health("export.sent", "counter", "{entry}", "Outbox entries delivered.", DESTINATION)
 H_EXPORT_RETRIES = _health(
     "export.retries", "counter", "{try}", "Tries that failed and are repeated.", DESTINATION, REASON
@@ -343,8 +346,6 @@ S_HANDOFF = _span(
     HANDOFF_ID, SESSION_REVISION, SOURCE_AGENT, SOURCE_ROLE, TARGET_AGENT, TARGET_ROLE, MODE, STATUS, EVIDENCE, CONTRACTED,
     RECORDED, SCORE, GRADE, LATENCY,
 )  # fmt: skip
-
-OWN_EVENTS = frozenset({E_COMPLETENESS, E_BOTTLENECK, E_EVALUATION})
 
 
 def is_own(scope_name: str) -> bool:

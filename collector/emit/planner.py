@@ -20,7 +20,6 @@ from collector.report import Emission, OutboxEntry, PreviousState, Report
 TRACES = "traces"
 LOGS = "logs"
 METRICS = "metrics"
-DESTINATIONS = (TRACES, LOGS, METRICS, FILES)
 
 
 class Outlets(msgspec.Struct, frozen=True):

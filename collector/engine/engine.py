@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from collector import semconv
 from collector.clock import SteadyClock
 from collector.engine.gate import Accepted, Gate, Limits, Overloaded
 from collector.engine.housekeeping import Housekeeping
@@ -53,7 +54,6 @@ class EngineStats(msgspec.Struct, frozen=True):
     memory: int
     journal_size: int
     journal_segments: int
-    journal_failures: int
     refused: dict[str, int]
     taken: Taken
     damages: int
@@ -86,6 +86,7 @@ class Engine:
         decoding: otlp_values.Limits = otlp_values.DEFAULT_LIMITS,
     ) -> None:
         self._journal = journal
+        self._count = count
         self._limits = limits or Limits()
         self._durability = durability or Durability()
         self._clock = clock or SteadyClock()
@@ -134,6 +135,7 @@ class Engine:
                 max_size=self._limits.journal_size,
                 reserve=self._limits.disk_free,
                 settled=self._settled,
+                failed=lambda: self._count(semconv.H_JOURNAL_FAILED, 1),
             )
             self._commit.start()
         self._gate.open = True
@@ -212,7 +214,6 @@ class Engine:
             memory=self._gate.memory,
             journal_size=commit.size if commit else 0,
             journal_segments=commit.segments if commit else 0,
-            journal_failures=commit.failures if commit else 0,
             refused=dict(self._gate.refused),
             taken=msgspec.structs.replace(self._intake.taken),
             damages=self._replay.damages,

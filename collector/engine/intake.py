@@ -85,10 +85,8 @@ class Taken(msgspec.Struct):
     duplicates: int = 0
     stale: int = 0
     late: int = 0
-    unreadable: int = 0
     plain_traces: int = 0
     reports: int = 0
-    failed_closes: int = 0
 
 
 class Intake:
@@ -309,7 +307,6 @@ class Intake:
         if job.glimpse:
             return
         self._running.discard(job.closed.session.session_id)
-        self.taken.failed_closes += 1
         self._count(semconv.H_RECOVERY_FAILED, 1)
 
     # -- all at once ---------------------------------------------------------------------------------------------------
@@ -370,7 +367,7 @@ class Intake:
         try:
             return decode(record, self._decoding)
         except MalformedError as error:
-            self.taken.unreadable += 1
+            self._count(semconv.H_RECOVERY_FAILED, 1)
             log.error("an accepted request cannot be read (%s %s): %s", record.encoding, record.signal, error)
             return Batch()
 

@@ -31,7 +31,8 @@ class JournalFullError(Exception):
 
 
 class GroupCommit:
-    """The committing thread of a journal. `settled` is called from it with each group, in the order of submission."""
+    """The committing thread of a journal. `settled` is called from it with each group, in the order of submission,
+    `failed` for each write or fsync that did not succeed."""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class GroupCommit:
         max_size: int = 0,
         reserve: int = 0,
         settled: Callable[[list[Outcome]], None],
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
         self.journal = journal
         self._fsync: FsyncPolicy = fsync
@@ -51,6 +53,7 @@ class GroupCommit:
         self._max_size = max_size
         self._reserve = reserve
         self._settled = settled
+        self._failed = failed
         self._waiting: list[tuple[Any, Record]] = []
         self._trim: Position | None = None
         self._roll = False
@@ -60,7 +63,6 @@ class GroupCommit:
         self._unsynced_since: float | None = None
         self._free_checked = 0.0
         self._free = 0
-        self.failures = 0
         self.size = 0
         self.segments = 0
 
@@ -170,7 +172,8 @@ class GroupCommit:
                 self._unsynced_since = time.monotonic()
             outcomes = [(token, record) for (token, _), record in zip(group, records, strict=True)]
         except Exception as error:  # of whatever kind: someone waits for the outcome, and others come after them
-            self.failures += 1
+            if not isinstance(error, JournalFullError):
+                self._failed()
             expected = isinstance(error, (OSError, JournalFullError))
             log.error("journal: refused %d requests: %s", len(group), error, exc_info=not expected)
             outcomes = [(token, error) for token, _ in group]
@@ -181,7 +184,7 @@ class GroupCommit:
         try:
             self.journal.sync()
         except OSError as error:
-            self.failures += 1
+            self._failed()
             log.error("journal: fsync failed, a power cut may cost acknowledged requests: %s", error)
             self.journal.seal()
 

@@ -44,7 +44,6 @@ class Signal:
     reason: str = ""
     tool: Tool | None = None
     within: Tool | None = None  # the tool call in whose span a transfer is told
-    source_known: bool = True
     spelled: bool = False  # the target is only what a tool's name spells, and no agent has that name
     order: int = 0  # among the calls of one answer
     taken_by: list[AgentVisit] = field(default_factory=list)

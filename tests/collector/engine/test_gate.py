@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from collector import semconv
 from collector.build import make_rules
 from collector.config.options import Limits as OptionLimits
 from collector.config.options import Options
-from collector.engine import Limits, Overloaded
+from collector.engine import Durability, Limits, Overloaded
 from collector.store import archive
 from tests.collector.engines import Bench, case_session, run
 from tests.collector.journal.faults import FaultyFiles
@@ -68,6 +70,39 @@ def test_a_full_disk_refuses_retryably_and_keeps_what_was_accepted(tmp_path: Pat
             bench.clock.forward(16)
             (report,) = await bench.reports(1)
             assert report.spans == 3
+
+    run(test())
+
+
+def test_an_fsync_that_fails_behind_the_acknowledgement_is_counted(tmp_path: Path) -> None:
+    counted: Counter[str] = Counter()
+
+    async def test() -> None:
+        files = FaultyFiles()
+        durability = Durability("interval", 0.01)
+        async with Bench(
+            tmp_path,
+            files=files,
+            durability=durability,
+            limits=Limits(disk_free=0),
+            count=lambda n, k: counted.update({n: k}),
+        ) as bench:
+            files.sync_fails = True
+            await bench.send(LEAF)
+            await bench.until(lambda: counted[semconv.H_JOURNAL_FAILED] == 1)
+            files.sync_fails = False
+
+    run(test())
+
+
+def test_an_accepted_request_that_cannot_be_read_is_counted_and_the_next_is_taken(tmp_path: Path) -> None:
+    counted: Counter[str] = Counter()
+
+    async def test() -> None:
+        async with Bench(tmp_path, count=lambda n, k: counted.update({n: k})) as bench:
+            await bench.send(b"{", LEAF)
+            await bench.taken()
+            assert (counted[semconv.H_RECOVERY_FAILED], bench.engine.stats().taken.spans) == (1, 1)
 
     run(test())
 
