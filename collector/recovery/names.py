@@ -42,6 +42,7 @@ _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "�
 _NOT_ASCII_LETTER = re.compile(r"[^a-z0-9_]")
 _WORD = re.compile(r"[^\W_]")
 _AGENT = re.compile(r"^agent[_-]", re.I)
+_AGENT_WORD = re.compile(r"^(?:agent_)?(?P<rest>.+?)(?:_agent)?$")
 _ASK = re.compile(r"^(?:ask|call|consult|task|run|invoke|delegate|request|use|query)[_-](?P<target>.+)$", re.I)
 
 
@@ -82,6 +83,12 @@ def slug_of_tool(text: str) -> str:
     return _RUNS.sub("_", text.casefold()).strip("_")
 
 
+def _without_agent(slug: str) -> str:
+    """A slug without the word that says no more than that it is an agent's: programs name the tool for the Refund Agent `transfer_to_refund`."""
+    match = _AGENT_WORD.match(slug)
+    return match.group("rest") if match else slug
+
+
 def target_in_tool_name(tool: str) -> str:
     """The target that a tool named like a handover names (`transfer_to_x`, `Handoff-transfer_to_x`, `send_back_to_x`), or ""."""
     match = _PATTERN.match(tool.strip()) or _PATTERN.match(_spelled_out(tool))
@@ -116,6 +123,7 @@ class Directory:
         self._exact: dict[str, str] = {}
         self._keys: dict[str, str] = {}
         self._slugs: dict[str, set[str]] = {}
+        self._short: dict[str, set[str]] = {}  # by slugs without the word agent
         self._bare: dict[str, set[str]] = {}  # by slugs of which nothing may be left but underscores, one a letter
         self._found: dict[str, str] = {}
         for name in names:
@@ -124,6 +132,7 @@ class Directory:
                 self._keys.setdefault(agent_key(name), name)
                 for slug in slugs(name):
                     self._slugs.setdefault(slug, set()).add(name)
+                    self._short.setdefault(_without_agent(slug), set()).add(name)
                 self._bare.setdefault(_NOT_ASCII_LETTER.sub("_", name.lower()), set()).add(name)
 
     def find(self, wanted: str) -> str:
@@ -159,6 +168,9 @@ class Directory:
         by_slug = self._slugs.get(slug, set())
         if len(by_slug) == 1:
             return next(iter(by_slug))
+        short = self._short.get(_without_agent(slug), set())
+        if not by_slug and len(short) == 1:
+            return next(iter(short))
         # A limit on tool names cuts long ones: a cut slug counts if it is long and fits one name alone.
         cut = {n for s, ns in self._slugs.items() if len(slug) >= 24 and s.startswith(slug) for n in ns}
         return next(iter(cut)) if not by_slug and len(cut) == 1 else ""

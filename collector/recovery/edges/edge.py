@@ -79,10 +79,9 @@ class Edges:
 
     def take_up(self, signal: Signal, visit: AgentVisit) -> None:
         """Take in the handoff of a request to the run that answers it."""
-        tool = signal.tool
-        inside = tool is not None and tool.start <= visit.start and visit.end <= tool.end and visit.end > visit.start
-        mode: Mode = signal.mode or ("delegate" if inside else "transfer")
-        self.add(Edge(signal.source, visit, mode, signal.evidence if signal.target else "inferred", signal, tool))
+        mode: Mode = signal.mode or ("delegate" if waited(signal, visit) else "transfer")
+        evidence = signal.evidence if signal.target else "inferred"
+        self.add(Edge(signal.source, visit, mode, evidence, signal, signal.tool))
 
     def before_named(self, name: str, visit: AgentVisit) -> AgentVisit | None:
         """The latest visit of that agent in the same run that began before."""
@@ -100,6 +99,12 @@ class Edges:
         acts = self._acts.get(key, [])
         later = acts[bisect_right(acts, signal.start, key=lambda a: a[0]) :]
         return any(k != signal.node.key for start, k in later if until is None or start < until)
+
+
+def waited(signal: Signal, visit: AgentVisit) -> bool:
+    """Whether the call that asked for a run went on until that run had ended."""
+    tool = signal.tool
+    return tool is not None and tool.start <= visit.start and visit.end <= tool.end and visit.end > visit.start
 
 
 def place(visit: AgentVisit) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from collector.facts import Mode
 from collector.recovery import names
-from collector.recovery.edges.edge import Edge, Edges, place
+from collector.recovery.edges.edge import Edge, Edges, place, waited
 from collector.recovery.signals import Signal
 from collector.recovery.visit import LOOK_BACK, AgentVisit
 
@@ -68,7 +68,7 @@ def nested(edges: Edges) -> None:
             )
             request = next(asked, None)
             if request is not None:
-                went_on = any(m.start >= visit.end for m in parent.models)  # it waited for the answer
+                went_on = any(m.start >= visit.end for m in parent.models) or waited(request, visit)
                 by_call: Mode = request.mode or ("delegate" if went_on else "transfer")
                 edges.add(Edge(parent, visit, by_call, request.evidence, request))
                 continue

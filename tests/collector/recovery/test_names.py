@@ -105,12 +105,16 @@ def test_agent_that_a_tool_name_asks(tool: str, target: str) -> None:
         ("Disposition_S_d", "Disposition Süd"),
         ("disposition_sud", "Disposition Süd"),
         ("ana_maria", "Ana María"),
+        ("ana_agent", "Ana"),
+        ("lager", "Lager Agent"),
+        ("rechnung", ""),
         ("archive", ""),
         ("", ""),
     ],
 )
 def test_directory_finds_the_agent_that_a_slug_spells(wanted: str, found: str) -> None:
     names = ["Zoll", "Zoll_Eil", "Kulanz-Team 3", "Disposition", "Disposition Süd", "Ana", "Ana María"]
+    names += ["Lager Agent", "Rechnung Agent", "Agent Rechnung"]
     assert Directory(names).find(wanted) == found
 
 
