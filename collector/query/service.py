@@ -63,20 +63,31 @@ class QueryService(query_pb2_grpc.QueryServiceServicer):
 
 
 class HealthService:
-    """grpc.health.v1: the empty service name and the query service, serving or not."""
+    """grpc.health.v1: the empty service name (whether requests would be accepted) and the query service, serving or not."""
 
     def __init__(self) -> None:
         self._servicer: Any = HealthServicer()
+        self._ready = False
 
     def add_to(self, server: aio.Server) -> None:
         """Register the service."""
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
 
     async def set(self, serving: bool) -> None:
-        """Tell those who ask, and those who watch."""
-        status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        """Tell those who ask, and those who watch, of both."""
+        self._ready = serving
         for name in ("", SERVICE):
-            await self._servicer.set(name, status)
+            await self._servicer.set(name, _status(serving))
+
+    async def ready(self, ready: bool) -> None:
+        """Tell of the empty name alone: what is stored can be asked for also while nothing is accepted."""
+        if ready is not self._ready:
+            self._ready = ready
+            await self._servicer.set("", _status(ready))
+
+
+def _status(serving: bool) -> int:
+    return int(health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING)
 
 
 def add_query_service(reader: Reader, server: aio.Server) -> None:

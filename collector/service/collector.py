@@ -140,6 +140,8 @@ class Collector:
     async def _tick(self, core: Core) -> None:
         while True:
             core.engine.tick()
+            if self._serving:
+                await self._health.ready(core.engine.trouble() is None)
             await asyncio.sleep(_TICK)
 
     def _unready(self) -> str:

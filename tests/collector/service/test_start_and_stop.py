@@ -58,6 +58,29 @@ def test_each_listener_carries_its_own_and_nothing_else(serving: Serving, tmp_pa
         assert process.text == []
 
 
+def test_a_process_that_lives_may_not_be_ready(serving: Serving, tmp_path: Path, recorded: list[bytes]) -> None:
+    with serving(tmp_path, {"limits.disk_free": "1024TiB"}) as process:
+        assert process.get("/healthz").json() == {"status": "ok"}
+        ready = process.get("/readyz")
+        assert (ready.status_code, ready.json()["parts"]["receivers"]) == (503, "ok")
+        assert "disk: " in ready.json()["parts"]["intake"]
+        with grpc.insecure_channel(process.address("admin.grpc")) as channel:
+            stub: Any = health_pb2_grpc.HealthStub(channel)
+
+            def status(service: str) -> int:
+                return int(stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=10).status)
+
+            process.until(lambda: status("") == health_pb2.HealthCheckResponse.NOT_SERVING)
+            assert status("orbitrelay.v1.QueryService") == health_pb2.HealthCheckResponse.SERVING
+        with pytest.raises(grpc.RpcError) as error:
+            process.play(recorded[:1])
+        assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+        url = f"http://{process.address('receive.http')}/v1/traces"
+        refused = httpx.post(url, content=recorded[0], headers={"content-type": "application/json"})
+        assert (refused.status_code, 10 <= int(refused.headers["retry-after"]) <= 20) == (503, True)
+        assert process.refusals() == {"disk": 2}
+
+
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL"])
 def test_what_was_acknowledged_goes_on_after_a_restart(
     serving: Serving, tmp_path: Path, recorded: list[bytes], how: str
