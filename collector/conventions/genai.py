@@ -176,6 +176,9 @@ def log_facts(record: LogRecord) -> Iterator[Fact]:
         said = reading.messages(both["gen_ai.output.messages"]) if "gen_ai.output.messages" in both else None
         if heard is not None or said is not None:
             yield ModelCall(heard=heard, said=said)
+        given, answer = (reading.content(both, f"gen_ai.tool.call.{part}") for part in ("arguments", "result"))
+        if given is not None or answer is not None:
+            yield ToolCall(arguments=given, result=answer)
     elif name == "gen_ai.choice":
         yield ModelCall(said=(reading.message({"role": "assistant", **inside}),))
     elif name in ("gen_ai.user.message", "gen_ai.system.message", "gen_ai.assistant.message", "gen_ai.tool.message"):

@@ -90,7 +90,8 @@ def _visit(span: Span, fact: Visit) -> Visit:
 
 def _tool_call(span: Span, fact: ToolCall) -> ToolCall:
     a = span.attributes
-    target = fact.target or _destination(a)
+    marked = fact.target or _destination(a)
+    target = marked or _answered(fact.result)
     arguments = _arguments(a, fact.arguments)
     failed = fact.failed and not is_control_flow(span.events)
     if not target and (known := _known_tool(fact, arguments, failed)) is not None:
@@ -98,7 +99,7 @@ def _tool_call(span: Span, fact: ToolCall) -> ToolCall:
     if (target, arguments, failed) == (fact.target, fact.arguments, fact.failed):
         return fact
     return msgspec.structs.replace(
-        fact, target=target, certain=fact.certain or bool(target), arguments=arguments, failed=failed
+        fact, target=target, certain=fact.certain or bool(marked), arguments=arguments, failed=failed
     )
 
 
@@ -119,6 +120,12 @@ def _destination(attributes: Attributes) -> str:
         return ""
     found = reading.entries(metadata).get("__handoff_destination")
     return found if isinstance(found, str) else ""
+
+
+def _answered(result: Content | None) -> str:
+    """What openai-agents answers to a handover, `{"assistant": X}`: a handover, whatever the tool is called, where X is an agent's name."""
+    told = reading.mapping(result.value) if result is not None else {}
+    return reading.argument(result, "assistant") if told.keys() == {"assistant"} else ""
 
 
 def _arguments(attributes: Attributes, found: Content | None) -> Content | None:
