@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,31 @@ def test_the_fixture_gives_the_frozen_bytes_under_every_hash_seed(seed: int, tmp
     summary = (folder / "pipeline.json").read_bytes().replace(b'"dossier.md"', json.dumps(str(out)).encode())
     assert done.stdout == b"".join([*expected, summary])
     assert out.read_bytes() == expected[-1]
+
+
+def _other_pythons() -> dict[tuple[int, int], str]:
+    """The Pythons from 3.11 on that this machine has beside the one that runs the tests, one a version."""
+    found: dict[tuple[int, int], str] = {}
+    candidates = [shutil.which(f"python3.{minor}") for minor in range(11, 20)]
+    candidates += map(str, sorted(Path.home().glob(".pyenv/versions/3.*/bin/python")))
+    for candidate in filter(None, candidates):
+        asked = [candidate, "-c", "import sys; print(*sys.version_info[:2])"]
+        said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+        version = tuple(map(int, said))
+        if len(version) == 2 and version >= (3, 11) and version != sys.version_info[:2]:
+            found.setdefault(version, candidate)
+    return found
+
+
+def test_every_other_python_that_is_here_gives_the_frozen_bytes() -> None:
+    pythons = _other_pythons()
+    if not pythons:
+        pytest.skip("there is no other Python from 3.11 on")
+    for version, python in pythons.items():
+        done = subprocess.run(
+            [python, "-I", str(VECTORS / "make.py"), "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert (version, done.returncode, done.stderr) == (version, 0, ""), done.stdout
 
 
 def test_the_fixture_has_the_figures_of_its_story() -> None:
