@@ -23,6 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="overrides",
         help="set one option, as in docs/configuration.md (repeatable)",
     )
+    parser.add_argument(
+        "--drain",
+        action="append_const",
+        const="service.drain=true",
+        dest="overrides",
+        help="report what is open as partial when it is told to stop, instead of leaving it for the next start",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

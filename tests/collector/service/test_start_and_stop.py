@@ -135,8 +135,15 @@ def test_a_stop_under_load_refuses_retryably_ends_in_time_and_loses_no_span(serv
         assert reported() == len(acknowledged)
 
 
-def test_a_drain_reports_what_is_open(serving: Serving, tmp_path: Path, recorded: list[bytes]) -> None:
-    with serving(tmp_path, {"sessions.grace": "30s", "service.drain": "true"}) as process:
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [({"service.drain": "true"}, ()), ({}, ("--drain",)), ({"journal.mode": "memory"}, ())],
+    ids=["option", "flag", "no journal"],
+)
+def test_a_drain_reports_what_is_open(
+    serving: Serving, tmp_path: Path, recorded: list[bytes], options: dict[str, str], arguments: tuple[str, ...]
+) -> None:
+    with serving(tmp_path, {"sessions.grace": "30s", **options}, {}, *arguments) as process:
         process.play(recorded)
         assert process.stop() == 0
     with serving(tmp_path) as process:
