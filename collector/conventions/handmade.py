@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from collector.conventions import claude_reading as claude
-from collector.conventions import crewai_reading as crewai
 from collector.conventions import genai, reading
 from collector.conventions.base import Convention
 from collector.conventions.langgraph_reading import is_control_flow
@@ -94,23 +92,11 @@ def _tool_call(span: Span, fact: ToolCall) -> ToolCall:
     target = marked or _answered(fact.result)
     arguments = _arguments(a, fact.arguments)
     failed = fact.failed and not is_control_flow(span.events)
-    if not target and (known := _known_tool(fact, arguments, failed)) is not None:
-        return known
     if (target, arguments, failed) == (fact.target, fact.arguments, fact.failed):
         return fact
     return msgspec.structs.replace(
         fact, target=target, certain=fact.certain or bool(marked), arguments=arguments, failed=failed
     )
-
-
-def _known_tool(fact: ToolCall, arguments: Content | None, failed: bool) -> ToolCall | None:
-    """CrewAI's delegation and Claude Code's sub-agent, by the tools' names and arguments: the callee may have no span of its own."""
-    found = None
-    if crewai.tool_key(fact.name) in crewai.DELEGATION_TOOLS:
-        found = crewai.tool(fact.name, arguments, fact.result, agent=fact.agent, call_id=fact.call_id, failed=failed)
-    elif fact.name in claude.TOOLS and reading.argument(arguments, "subagent_type"):
-        found = claude.tool(fact.name, arguments, fact.result, call_id=fact.call_id, failed=failed)
-    return found if found is not None and found.target else None
 
 
 def _destination(attributes: Attributes) -> str:
