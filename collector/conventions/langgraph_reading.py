@@ -241,12 +241,18 @@ def generated(value: Any) -> tuple[Message, ...] | None:
 
 
 def written(outputs: Content | None, span_events: Any) -> Content | None:
-    """What a node wrote: its answer, else the Command for the graph above that it ended with; as that leaves the graphs between, it says so no more."""
+    """What a node wrote: its answer, else the Command for the graph above that it ended with, which stands in its exception."""
     for event in span_events:
-        told = event.attributes.get("exception.message") if event.name == "exception" else None
-        if isinstance(told, str) and told.startswith(_LEAVES):
-            return Content(told.partition("\n")[0].removesuffix(_TRACE))
+        if event.name == "exception" and (command := left_by(event.attributes.get("exception.message"))) is not None:
+            return command
     return outputs
+
+
+def left_by(told: Any) -> Content | None:
+    """The Command by which a node left its graph, in the text of an exception; as it leaves the graphs between, it names them and says so no more."""
+    if not isinstance(told, str) or not told.startswith(_LEAVES):
+        return None
+    return Content(told.partition("\n")[0].removesuffix(_TRACE))
 
 
 _TRACE = "Traceback (most recent call last):"  # written right behind the exception by LangSmith
