@@ -151,7 +151,7 @@ def ledger(analysis: Analysis) -> Iterator[str]:
             code(handoff.target_agent),
             code(handoff.reason),
             _latency(handoff.latency_ms),
-            _carried(handoff.fields),
+            _carried(handoff.fields) or ("nothing" if handoff.recorded else "not known"),
             ", ".join(_remarks(handoff)) or "-",
         )
         yield f"| {' | '.join(cells)} |"
@@ -168,7 +168,7 @@ def _carried(fields: Sequence[ContextField]) -> str:
         if field.seen_in == "history":
             marks.append("history only")
         shown.append(code(field.name) + (f" ({', '.join(marks)})" if marks else ""))
-    return phrases.more(shown, len(fields)) or "nothing"
+    return phrases.more(shown, len(fields))
 
 
 def _remarks(handoff: Handoff) -> Iterator[str]:

@@ -33,6 +33,7 @@ class Relay(NamedTuple):
     contracted: bool = True
     remark: str = ""
     lost: bool = False
+    recorded: bool = True
 
 
 _GUTTER: Final = 40
@@ -93,7 +94,7 @@ def _relay(relay: Relay, start: float, end: float, y: float, right: float, room:
         middle = (start + end) / 2
     beside = " · ".join(
         part
-        for part in (words.counted(relay.fields, "field"), words.milliseconds(relay.latency_ms) if relay.latency_ms is not None else "")
+        for part in (_carried(relay), words.milliseconds(relay.latency_ms) if relay.latency_ms is not None else "")
         if part
     )  # fmt: skip
     figures = text(right + 12, y + 4, beside, "figures")
@@ -111,6 +112,10 @@ def _relay(relay: Relay, start: float, end: float, y: float, right: float, room:
         class_="relay",
         data_row=f"h{relay.number}",
     )
+
+
+def _carried(relay: Relay) -> str:
+    return words.counted(relay.fields, "field") if relay.recorded or relay.fields else "fields not known"
 
 
 def agent_title(agent: str, role: str) -> str:

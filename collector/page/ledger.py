@@ -60,6 +60,7 @@ class LedgerRow(msgspec.Struct, frozen=True):
     offset: str
     weakest: bool
     fields: tuple[FieldMark, ...]
+    recorded: bool
     trace_url: str
     trace_id: str
 
@@ -96,6 +97,7 @@ def ledger_row(number: int, row: HandoffRow, score: HandoffScore, report: Report
         offset="" if begun is None or begun < 0 else "+" + words.milliseconds(begun / 1_000_000),
         weakest=row.handoff_id == report.weakest_handoff,
         fields=_marks(score),
+        recorded=row.recorded,
         trace_url=links(row.trace_id, row.span_id),
         trace_id=row.trace_id,
     )

@@ -174,6 +174,7 @@ def _relay(number: int, row: HandoffRow, score: HandoffScore) -> Relay:
     return Relay(
         number, row.source_agent, row.target_agent, row.mode, row.status == "dropped", row.grade, row.score, carried,
         row.latency_ms, row.contracted, words.shown(remark, 200), bool(lost) and row.score is not None,
+        row.recorded,
     )  # fmt: skip
 
 

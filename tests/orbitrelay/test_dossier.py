@@ -128,6 +128,7 @@ def test_an_unscored_trace_does_not_look_complete() -> None:
     text = dossier(analyse(from_document(document(handoff(1, recorded=False)))))
     assert "**No completeness: no handoff could be scored: not recorded 1.**" in text
     assert "No mean: no handoff could be scored: not recorded 1." in text
+    assert "| `go on` | not known | not known | not recorded |\n" in text
     assert "- `h1` `pln` -> `cod` (tick 1):\n  - not scored: its content was not recorded." in text
 
 

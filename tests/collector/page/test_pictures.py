@@ -28,6 +28,11 @@ def lines(drawn: Markup) -> str:
     return str(drawn).replace("><", ">\n<").replace(" viewBox", "\n    viewBox")
 
 
+def test_what_was_not_recorded_is_not_known_to_be_nothing() -> None:
+    drawn = lines(flow([relay(1, "a", "b", fields=0, recorded=False), relay(2, "b", "c", fields=0)], {}))
+    assert ("fields not known · 50 ms" in drawn, "0 fields · 50 ms" in drawn) == (True, True)
+
+
 def test_two_handoffs_in_order() -> None:
     drawn = flow(
         [relay(1, "a", "b"), relay(2, "b", "a", dropped=True, grade="", score=None, remark="never")], {"a": "boss"}
