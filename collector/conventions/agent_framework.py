@@ -8,6 +8,7 @@ agent called like one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -19,6 +20,9 @@ from collector.conventions.genai import log_facts
 from collector.facts import Fact, ToolCall, Transfer, Visit
 from collector.otlp.model import Span
 
+_RANDOM = re.compile(r"_[0-9a-f]{8}$")
+"""What the framework appends to the id of a manager that the program gave none."""
+
 
 def _facts(span: Span) -> Iterator[Fact]:
     a = span.attributes
@@ -29,7 +33,9 @@ def _facts(span: Span) -> Iterator[Fact]:
         return
     if "gen_ai.operation.name" not in a:
         if "Orchestrator" in reading.text(a, "executor.type"):
-            yield Visit(leads=True)  # a manager's turn, if the manager is an agent: its runs below are one
+            # A manager's turn, if a model is asked in it: by an agent, whose runs below are one, or by the manager itself.
+            own = (_RANDOM.sub("", reading.text(a, "executor.id")),)
+            yield Visit(aliases=own, by_span=True, soft=True, leads=True)
         return
     for fact in genai_facts(span):
         if isinstance(fact, ToolCall):

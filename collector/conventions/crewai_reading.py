@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from collector.conventions import reading
-from collector.facts import Content, Known, ToolCall
+from collector.facts import Content, Known, Message, ToolCall
 
 DELEGATION_TOOLS = frozenset({"delegate_work_to_coworker", "ask_question_to_coworker"})
 """The tools that CrewAI gives to agents that may delegate, as models call them."""
@@ -75,6 +75,14 @@ def task_context(prompt: Any, cut: bool = False) -> Content | None:
     cut = cut or (_CRITERIA in prompt and _CLOSING not in prompt)
     _before, marker, given = prompt.partition(_CONTEXT)
     return Content(_END.split(given)[0].strip("\n"), cut) if marker or not cut else None
+
+
+def given_in(heard: tuple[Message, ...] | None) -> Content | None:
+    """The same of a model's call, where its first user message is such a prompt."""
+    prompt = next((m for m in heard or () if m.role == "user"), None)
+    if prompt is None or prompt.text is None or _CRITERIA not in prompt.text:
+        return None
+    return task_context(prompt.text, prompt.cut)
 
 
 def crew(agents: Any) -> Known:

@@ -32,7 +32,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     elif kind == "TOOL":
         yield crewai.tool(
             reading.text(a, "tool.name") or span.name.removesuffix(".run"),
-            reading.content(a, "input.value"),
+            _arguments(reading.content(a, "input.value")),
             reading.content(a, "output.value"),
             agent=reading.text(a, "tool.agent_role").strip(),
             failed=span.status_code == STATUS_ERROR,
@@ -62,6 +62,15 @@ def _awaited(tasks: object) -> Iterator[Transcript]:
         given = task.get("context")
         after = [a for text in given for a in agents.get(str(text), ())] if isinstance(given, list) else []
         yield Transcript(str(task.get("agent_role") or "").strip(), after=tuple(dict.fromkeys(after)))
+
+
+def _arguments(inputs: Content | None) -> Content | None:
+    """A call's arguments. Of old they stand in the call as it was read from the model's words, an object written as Python."""
+    written = reading.mapping(inputs.value).get("calling") if inputs is not None else None
+    if inputs is None or not isinstance(written, str):
+        return inputs
+    read = values.parse(written.partition(" arguments=")[2])
+    return reading.part(inputs, read) if isinstance(read, dict) else inputs
 
 
 def _given(inputs: Content | None) -> Content | None:

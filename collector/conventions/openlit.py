@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from collector.conventions import crewai_reading as crewai
 from collector.conventions import reading
 from collector.conventions.base import Convention
 from collector.conventions.genai import agent_name, operation
 from collector.conventions.genai import facts as genai_facts
-from collector.facts import Fact, Known, Transfer, Visit
+from collector.facts import Fact, Known, ModelCall, Transfer, Visit
 from collector.otlp.model import Span
 
 _OPENAI_AGENTS = ".openai_agents"
@@ -39,6 +40,8 @@ def _facts(span: Span) -> Iterator[Fact]:
                 yield Known(listed)
         else:
             yield fact
+            if isinstance(fact, ModelCall) and (given := crewai.given_in(fact.heard)) is not None:
+                yield Visit(input=given, quotes=True)  # of CrewAI's agent around it, whose span has no context
 
 
 def _is_agent(span: Span) -> bool:

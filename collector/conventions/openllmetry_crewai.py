@@ -51,7 +51,7 @@ def _facts(span: Span) -> Iterator[Fact]:
 
 def _transcripts(text: Any) -> Iterator[Transcript]:
     """What each task's agent was given of earlier tasks, and its calls with their answers."""
-    for task in _task_outputs(text):
+    for place, task in enumerate(_task_outputs(text)):
         answers = {m.get("tool_call_id"): m.get("content") for m in task.messages if m.get("role") == "tool"}
         calls: list[ToolCall] = []
         for message in task.messages:
@@ -61,7 +61,10 @@ def _transcripts(text: Any) -> Iterator[Transcript]:
                     result = Content(answers[call.id]) if call.id in answers else None
                     calls.append(crewai.tool(call.name, call.arguments, result, call_id=call.id, runs_target=False))
         prompt = next((m.get("content") for m in task.messages if m.get("role") == "user"), None)
-        yield Transcript(task.agent, crewai.task_context(prompt), tuple(calls), task.result)
+        given = crewai.task_context(prompt)
+        if given is None and not place:
+            given = Content("")  # before a crew's first task there is none to be given anything of
+        yield Transcript(task.agent, given, tuple(calls), task.result)
 
 
 class _TaskOutput:
@@ -103,6 +106,8 @@ CONVENTION = Convention(
     shapes=(
         ("gen_ai.provider.name", "crewai"),
         ("gen_ai.system", "crewai"),
+        ("crewai.agent.backstory", ""),
+        ("crewai.task.description", ""),
     ),
     facts=_facts,
     scopes=("opentelemetry.instrumentation.crewai",),

@@ -74,7 +74,7 @@ class Visit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="visi
     `leads`: a turn of a manager: whom it asks answers to it, and it goes on in its next turn.
     `executes`: no agent's run: it runs the calls that others asked for, and each belongs to who asked.
     `steps`: the run has no span of its own: from this one on the spans beside it are its, until another such run begins there.
-    `by_span`: no attribute names the agent; the span's own name does, unless agents that are named run below it.
+    `by_span`: no attribute names the agent; the first alias does, or the span's own name, unless agents that are named run below it.
     `by_call`: the span names no agent: the run is called as the tool call that it stands in, or, where it stands in none, so.
     `by_tool`: agents of this producer call others by tools alone: of a run in another's with no tool between the program asked (to check an input).
     `asks`: a workflow that is an agent's run only where other agents run in its own tool calls, or none at all in it.

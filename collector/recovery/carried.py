@@ -180,7 +180,7 @@ class Reader:
             return last.calls[0].arguments if last is not None and len(last.calls) == 1 and not last.text else None
         if target is None or (carrier == "told" and edge.signal is not None):
             return None
-        given = target.content("input") or first_heard(target)
+        given = target.content("input") or first_heard(target) or _asked_by(source, target)
         if given is not None and edge.signal is None and id(target) in self._joins:
             # The words of several, joined by the program: what this source passed is its own part.
             part = last_words(source)
@@ -252,6 +252,23 @@ class Reader:
 def _quotes(text: Any, part: Any) -> bool:
     """Whether a text has another in it word for word."""
     return isinstance(text, str) and isinstance(part, str) and bool(part.strip()) and part.strip() in text
+
+
+def _asked_by(source: AgentVisit, target: AgentVisit) -> Content | None:
+    """What a manager's answer says that the next is to do, where the target was given it last, in whatever role."""
+    words, given = last_words(source), heard(target)
+    if not any(f.leads for f in source.facts) or words is None or not given or not given[-1].text:
+        return None
+    return text_of(given[-1]) if _says(values.parse(words.value), given[-1].text.strip()) else None
+
+
+def _says(value: Any, text: str) -> bool:
+    """Whether a value or one inside it is this text."""
+    if isinstance(value, dict):
+        return any(_says(v, text) for v in value.values())
+    if isinstance(value, list):
+        return any(_says(v, text) for v in value)
+    return isinstance(value, str) and value.strip() == text
 
 
 def _note(source: AgentVisit, target: AgentVisit | None) -> Content | None:

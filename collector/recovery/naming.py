@@ -47,8 +47,9 @@ class Naming:
             return names.clean(self._ids.get(fact.name, fact.name))
         if fact.agent_id in self._ids:
             return self._ids[fact.agent_id]
-        by_span = fact.by_span and node.key not in self._around and not is_placeholder(node.span.name)
-        return names.clean(node.span.name) if by_span else ""
+        own = next(iter(fact.aliases), node.span.name)
+        by_span = fact.by_span and node.key not in self._around and not is_placeholder(own)
+        return names.clean(own) if by_span else ""
 
     def _list(self, listed: tuple[str, ...]) -> None:
         self.known.update(dict.fromkeys(n for n in listed if n and not is_placeholder(n)))

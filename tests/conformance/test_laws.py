@@ -110,8 +110,10 @@ def test_a_length_limit_on_attributes_makes_up_no_edge(name: str) -> None:
 TOLD_BY_SCOPE = (
     "a2a",
     "claude-agent-sdk",
+    "crewai-0.134__openinference",
     "crewai-sequential__openinference-events",
     "crewai__openinference-events",
+    "crewai__openlit",
     "google-adk",
     "langgraph__openlit",
     "langgraph__otel",
@@ -131,7 +133,14 @@ def test_spans_whose_scope_a_pipeline_lost_are_told_by_what_only_their_producer_
     assert [e[1:] for e in edges(s for batch in bare for s in extract(batch).spans)] == [e[1:] for e in whole(name)]
 
 
-GIVEN = ("Agent", "ClaudeAgentSDK", "MagenticOneOrchestrator", "MagenticManagerActor")
+GIVEN = (
+    "Agent",
+    "ClaudeAgentSDK",
+    "MagenticOneOrchestrator",
+    "MagenticManagerActor",
+    "magentic_orchestrator",
+    "groupchat_orchestrator",
+)
 """A word of the frameworks' own texts, and names that they give themselves or get where they give none."""
 
 OTHER_NAMES = {

@@ -209,3 +209,18 @@ def test_the_messages_that_openinference_writes_beside_the_framework_s_are_no_in
     t.agent("Waage", 42, 55, executor(t, root, "Waage", 41, 60, sent(t, turn, 35, "Waage")), attributes=named)
 
     assert relays(recovered(t))[0] == 'Leitung -> Waage delegate structural 2 {"message": "Wiege."}'
+
+
+def test_a_manager_that_asks_a_model_itself_is_called_by_its_executor_and_passes_what_its_answer_says() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    named = {"executor.id": "groupchat_orchestrator_151ff8b2", "executor.type": "GroupChatOrchestratorExecutor"}
+    turn = t.span("executor.process", 1, 40, root, attributes=named)
+    t.chat(2, 30, turn, "Tour 6", json.dumps({"next_agent": "Zoll", "message": '{"kisten": 0}'}))
+    heard = given(("user", "Tour 6"), ("assistant", '{"kisten": 0}'))
+    t.agent("Zoll", 42, 55, executor(t, root, "Zoll", 41, 60, sent(t, turn, 35, "Zoll")), attributes=heard)
+
+    assert relays(recovered(t)) == [
+        'groupchat_orchestrator -> Zoll delegate structural 12 {"kisten": 0}',
+        "Zoll -> groupchat_orchestrator return structural None unrecorded",
+    ]

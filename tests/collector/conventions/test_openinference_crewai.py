@@ -229,3 +229,16 @@ def test_with_content_off_a_crew_still_says_whose_results_its_tasks_were_to_be_g
         "One -> Four transfer inferred 30 unrecorded redacted",
         "Three -> Four transfer inferred 10 unrecorded redacted",
     ]
+
+
+def test_of_old_a_call_stands_as_it_was_read_from_the_model_s_words() -> None:
+    t = Trace(WRAPPERS)
+    boss = task(t, "Boss", 0, 90, None)
+    said = {"task": "Count", "context": '{"page": 3, "note": null}', "coworker": "Clerk"}
+    call = {"tool_string": "Action: ...", "tool": "CrewStructuredTool(...)"}
+    ask(t, 10, 50, boss, {**call, "calling": f"tool_name='{DELEGATE}' arguments={said!r}"}, "Twelve.")
+
+    assert relays(recovered(t)) == [
+        'Boss -> Clerk delegate explicit None {"task": "Count", "page": 3, "note": null}',
+        'Clerk -> Boss return explicit None {"message": "Twelve."}',
+    ]

@@ -171,7 +171,7 @@ async def run(scene: str, url: str, provider: Any) -> None:
 
 def expected(kind: str, scene: str) -> dict[str, Any]:
     """The ground truth."""
-    told = kind in ("native", "openinference")
+    told = kind in ("native", "openinference", "openlit")
     truth: dict[str, Any] = {
         "session_id": SESSION,
         "session_id_visible": True,
@@ -225,7 +225,7 @@ def expected(kind: str, scene: str) -> dict[str, Any]:
         }  # fmt: skip
     if scene == "tools":
         # AutoGen's own spans have no arguments of tools; OpenInference's have them even where inputs are hidden
-        calls = kind.startswith("openinference")
+        calls = kind.startswith("open")
         return truth | {
             "agents": ["Chefin", "Saucier", "Konditor", "Kellner"],
             "handoffs": [
@@ -278,6 +278,10 @@ def main() -> None:
         hidden = kind == "openinference-off"
         config = TraceConfig(hide_inputs=hidden, hide_outputs=hidden)
         AutogenAgentChatInstrumentor().instrument(tracer_provider=provider, config=config)
+    if kind == "openlit":
+        import openlit
+
+        openlit.init(disable_metrics=True)
     asyncio.run(run(scene, ChatServer(ANSWERS[scene]).url, provider))
     provider.shutdown()
     write_expected(folder, expected(kind, scene))

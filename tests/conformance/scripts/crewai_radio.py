@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
+from importlib.metadata import version
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -210,19 +211,33 @@ def run(scene: str, url: str) -> None:
         Solo().kickoff()
 
 
+def _in_words(answer: Any) -> Any:
+    """An answer as models wrote it for CrewAI of old, which calls tools by text."""
+    if not answer.get("calls"):
+        return say(f"Thought: I now can give a great answer\nFinal Answer: {answer['content']}")
+    name, arguments = answer["calls"][0]
+    tool = " ".join(name.split("_")).capitalize()
+    return say(f"Thought: needed\nAction: {tool}\nAction Input: {json.dumps(arguments, ensure_ascii=False)}")
+
+
 def main() -> None:
     kind, scene, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     provider = tracer_provider(folder, "radio")
-    server = ChatServer(ANSWERS[scene])
+    old = version("crewai").startswith("0.")
+    answers = ANSWERS[scene]
+    server = ChatServer(
+        {f"You are {a}.": [_in_words(s) for s in said] for a, said in answers.items()} if old else answers
+    )
     with ExitStack() as stack:
         for one in kind.split("+"):
             stack.enter_context(instrument(one, provider))
         root = provider.get_tracer("radio").start_as_current_span("sendung", attributes={"session.id": SESSION})
         stack.enter_context(root)
         run(scene, server.url)
-        from crewai.events import crewai_event_bus
+        if not old:
+            from crewai.events import crewai_event_bus
 
-        crewai_event_bus.flush()
+            crewai_event_bus.flush()
     provider.shutdown()
     write_expected(folder, expected(kind, scene))
 

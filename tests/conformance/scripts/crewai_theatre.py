@@ -91,6 +91,13 @@ def instrument(kind: str, provider: Any) -> Any:
         )
         session = TraceSession("run-0000-čt", attributes={"gen_ai.conversation.id": SESSION}, providers=providers)
         return session.activate()
+    if kind == "openlit":
+        import openlit
+        from opentelemetry import trace
+
+        trace.set_tracer_provider(provider)
+        openlit.init(disable_metrics=True)
+        return nullcontext()
     if kind == "openllmetry":
         from opentelemetry.instrumentation.crewai import CrewAIInstrumentor
 
