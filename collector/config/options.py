@@ -113,6 +113,10 @@ class ReceiveGrpc(Section, frozen=True):
         "127.0.0.1:4317"
     )
     streams: Annotated[int, _count("Concurrent calls that one gRPC connection may have open. 0: no limit.")] = 256
+    connections: Annotated[int, _count("Open gRPC connections; one more is closed. 0: no limit.")] = 1024
+    message_timeout: Annotated[
+        float, _duration("Time a message has to arrive once it is its turn; then its call ends as DEADLINE_EXCEEDED.")
+    ] = 30.0
 
 
 class ReceiveHttp(Section, frozen=True):

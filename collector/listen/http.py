@@ -1,7 +1,7 @@
 """An HTTP server on a socket of ours, in a loop of ours: uvicorn without its signals, with a deadline and a bound on request headers.
 
 Separate from the applications because the OTLP and the admin listener run the same server; and because what uvicorn leaves open (a client
-that sends its header for ever, or one of any size) has to be closed in one place.
+that sends its header or its body for ever, or a header of any size) has to be closed in one place.
 
 Rules:
 - HTTP/1.1 is spoken, whatever else a request asks for (`upgrade: h2c`, as some clients always do): what follows its header is its body, and
@@ -30,7 +30,7 @@ _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\
 
 
 class HttpServer:
-    """Serve one ASGI application on one bound socket."""
+    """Serve one ASGI application on one bound socket. Times are in seconds; `body_timeout` 0: the application sees to it."""
 
     def __init__(
         self,
@@ -40,12 +40,14 @@ class HttpServer:
         *,
         connections: int = 0,
         header_timeout: float = 10.0,
+        body_timeout: float = 0.0,
         idle_timeout: float = 75.0,
     ) -> None:
         host, port = sock.getsockname()[:2]
         self.host, self.port = str(host), int(port)
         self._socket = sock
-        protocol = type("Protocol", (_BoundedProtocol,), {"header_timeout": header_timeout})
+        bounds = {"header_timeout": header_timeout, "body_timeout": body_timeout}
+        protocol = type("Protocol", (_BoundedProtocol,), bounds)
         config = uvicorn.Config(
             application,
             http=protocol,
@@ -108,6 +110,9 @@ class _Parser(httptools.HttpRequestParser):
 
 class _BoundedProtocol(HttpToolsProtocol):
     header_timeout = 10.0
+    body_timeout = 0.0
+    _header_timer: asyncio.TimerHandle | None = None
+    _body_timer: asyncio.TimerHandle | None = None
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -117,11 +122,14 @@ class _BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
         super().connection_made(transport)
         self._header_size = 0
-        self._header_timer: asyncio.TimerHandle | None = None
-        self._wait_for_header()
+        if self.limit_concurrency and len(self.connections) > 2 * self.limit_concurrency:
+            transport.abort()  # so many have not even asked yet, or they would have been told that they are too many
+        else:
+            self._wait_for_header()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._header_came()
+        self._body_came()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -143,6 +151,8 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._header_came()
+        if self.body_timeout and self._body_timer is None:
+            self._body_timer = self.loop.call_later(self.body_timeout, self.transport.close)
         if not self.parser.should_upgrade():
             super().on_headers_complete()
 
@@ -156,6 +166,7 @@ class _BoundedProtocol(HttpToolsProtocol):
             cycle.message_event.set()
 
     def on_message_complete(self) -> None:
+        self._body_came()
         if not self.parser.should_upgrade():
             super().on_message_complete()
 
@@ -174,3 +185,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         if self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
+
+    def _body_came(self) -> None:
+        if self._body_timer is not None:
+            self._body_timer.cancel()
+            self._body_timer = None

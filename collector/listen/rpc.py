@@ -30,6 +30,7 @@ class RpcServer:
         *,
         message_size: int,
         streams: int = 0,
+        connections: int = 0,
         open_services: Collection[str] = (),
     ) -> None:
         self._endpoint, self._option = endpoint, option
@@ -43,7 +44,10 @@ class RpcServer:
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.keepalive_time_ms", 60_000),
             ("grpc.keepalive_timeout_ms", 20_000),
+            ("grpc.server_handshake_timeout_ms", 10_000),
         ]
+        if connections:
+            options.append(("grpc.max_allowed_incoming_connections", connections))
         if streams:
             options.append(("grpc.max_concurrent_streams", streams))
         interceptors = [_Authenticate(tokens, frozenset(open_services))] if tokens.demanded else []
@@ -105,13 +109,14 @@ class _Authenticate(aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no
 
 
 def _refuse(handler: grpc.RpcMethodHandler | None, fault: str) -> grpc.RpcMethodHandler:
-    async def unary(_request: Any, context: aio.ServicerContext) -> None:
+    async def unary(_messages: Any, context: aio.ServicerContext) -> None:
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, fault)
 
-    async def stream(_request: Any, context: aio.ServicerContext) -> Any:
+    async def stream(_messages: Any, context: aio.ServicerContext) -> Any:
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, fault)
         yield b""
 
+    # As of a stream, whose messages grpc does not read unless they are asked for.
     if handler is not None and handler.response_streaming:
-        return grpc.unary_stream_rpc_method_handler(stream)
-    return grpc.unary_unary_rpc_method_handler(unary)
+        return grpc.stream_stream_rpc_method_handler(stream)
+    return grpc.stream_unary_rpc_method_handler(unary)

@@ -1,4 +1,6 @@
-"""Listening sockets, bound before anything is served so that a taken port is one clear line and not a traceback."""
+"""Listening sockets, bound before anything is served so that a taken port is one clear line and not a traceback; and how many connections
+they may have, since connections, files and the store's readers are all open files, of which a process may have only so many.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +35,30 @@ def bind(endpoint: str, option: str) -> socket.socket:
 def probe(endpoint: str, option: str) -> None:
     """Raise `StartError` if nobody could listen on the endpoint now. For servers that bind for themselves."""
     bind(endpoint, option).close()
+
+
+def raise_open_files(most: int = 1 << 16) -> int | None:
+    """Let the process have as many open files as it may, `most` at the most, and return how many; None where nothing limits them."""
+    try:
+        import resource  # noqa: PLC0415  # not on every platform
+    except ImportError:
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return None if soft == resource.RLIM_INFINITY else soft
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError):  # macOS takes less than it says
+        return soft
+    return wanted
+
+
+def affordable(connections: int) -> int:
+    """Connections that a listener may have: as many as are wanted (0: any), but for an eighth of the open files there may be."""
+    limit = raise_open_files()
+    share = 0 if limit is None else max(1, limit // 8)
+    return min(connections, share) if connections and share else connections or share
 
 
 def is_loopback(endpoint: str) -> bool:

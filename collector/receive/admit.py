@@ -117,35 +117,45 @@ class Admission:
         self._open = False
 
     @contextmanager
-    def slot(self, size: int) -> Iterator[Slot]:
-        """Room for one request of `size` bytes so far; more is asked for with `Slot.grow`. Raises `RefusedError`.
+    def slot(self, announced: int = 0) -> Iterator[Slot]:
+        """A slot for one request, of which nothing has come yet and so many bytes are announced. Raises `RefusedError`.
 
-        What refuses the request while it has the slot is put off, too: from the time that its reason asks for to twice that.
+        What comes is asked for with `Slot.grow`, and the request with `Slot.enter` once it is whole: a sender that announces and does
+        not send takes no other's room. What refuses the request while it has the slot is put off, too: from the time that its reason
+        asks for to twice that.
         """
         try:
-            with self._room(size) as slot:
+            with self._room(announced) as slot:
                 yield slot
         except RefusedError as refusal:
             refusal.retry_after *= self._chance.uniform(1.0, 2.0)
             raise
 
     @contextmanager
-    def _room(self, size: int) -> Iterator[Slot]:
+    def _room(self, announced: int) -> Iterator[Slot]:
         if not self._open:
             raise RefusedError(Answer.OVERLOADED, "the collector is stopping", "stopping")
+        self._count_fits()
+        self._size_fits(announced)
+        slot = Slot(self)
+        try:
+            yield slot
+        finally:
+            self._requests -= slot.entered
+            with self._lock:
+                self._bytes -= slot.size
+
+    def _count_fits(self) -> None:
         if self._requests >= self._limits.in_flight:
             raise RefusedError(
                 Answer.BUSY, f"expected at most {self._limits.in_flight} requests at one time, found more"
             )
-        slot = Slot(self)
-        self._requests += 1
-        try:
-            slot.grow(size)
-            yield slot
-        finally:
-            self._requests -= 1
-            with self._lock:
-                self._bytes -= slot.size
+
+    def _size_fits(self, size: int, own: int = 0) -> None:
+        """Whether there is room for `size` bytes of a request that has `own` already; one that is alone always fits."""
+        room, others = self._limits.in_flight_size, self._bytes - own
+        if room and others and others + own + size > room:
+            raise RefusedError(Answer.BUSY, f"expected at most {room} bytes of requests at one time, found more")
 
     async def admit(self, request: Request, slot: Slot) -> Receipt:
         """Accept one request and say what of it was rejected. Raises `RefusedError`, also for a failure of our own."""
@@ -219,16 +229,21 @@ class Slot:
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
         self.size = 0
+        self.entered = False
 
     def grow(self, size: int) -> None:
         """Take `size` bytes more. Raises `RefusedError` where there is no room."""
         admission = self._admission
-        room = admission._limits.in_flight_size
         with admission._lock:
-            if room and admission._bytes and admission._bytes + size > room:
-                raise RefusedError(Answer.BUSY, f"expected at most {room} bytes of requests at one time, found more")
+            admission._size_fits(size, self.size)
             admission._bytes += size
             self.size += size
+
+    def enter(self) -> None:
+        """Be one of the requests that are admitted at one time. Raises `RefusedError` where they are enough."""
+        self._admission._count_fits()
+        self._admission._requests += 1
+        self.entered = True
 
 
 _WHOLE = Receipt()

@@ -48,7 +48,7 @@ class Answer(Enum):
     METHOD = _Row(405, grpc.StatusCode.UNIMPLEMENTED, False, "the HTTP method is not POST", "use POST")
     SLOW = _Row(
         408, grpc.StatusCode.DEADLINE_EXCEEDED, False,
-        "the body did not arrive within `receive.http.body_timeout`",
+        "the body did not arrive within `receive.http.body_timeout`, or the message within `receive.grpc.message_timeout`",
         "send smaller requests, or raise the limit",
     )  # fmt: skip
     TOO_LARGE = _Row(
@@ -63,7 +63,7 @@ class Answer(Enum):
     )  # fmt: skip
     BUSY = _Row(
         429, grpc.StatusCode.RESOURCE_EXHAUSTED, True,
-        "more requests are being admitted than `limits.in_flight` or `limits.in_flight_size` allow",
+        "more requests are being admitted than `limits.in_flight` or `limits.in_flight_size` allow, or many gRPC messages arrive slowly",
         "send the same again after the time that the answer says",
     )  # fmt: skip
     OVERLOADED = _Row(

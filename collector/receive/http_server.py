@@ -76,14 +76,15 @@ class OtlpApplication:
         with self._admission.slot(announced) as slot:
             try:
                 async with asyncio.timeout(self._body_timeout):
-                    body = await self._body(receive, slot, announced)
+                    body = await self._body(receive, slot)
             except TimeoutError as error:
                 raise RefusedError(
                     Answer.SLOW, f"expected the body within {self._body_timeout:g} s (receive.http.body_timeout)"
                 ) from error
+            slot.enter()
             return await self._admission.admit(Request("http", signal, MEDIA[media], body, compression), slot)
 
-    async def _body(self, receive: Receive, slot: Slot, announced: int) -> bytes:
+    async def _body(self, receive: Receive, slot: Slot) -> bytes:
         chunks: list[bytes] = []
         size = 0
         while True:
@@ -95,8 +96,7 @@ class OtlpApplication:
                 size += len(chunk)
                 if size > self._admission.limits.message_size:
                     raise self._too_large()
-                if size > announced:
-                    slot.grow(len(chunk))
+                slot.grow(len(chunk))
             if not message.get("more_body", False):
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 

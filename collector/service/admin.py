@@ -18,7 +18,7 @@ from collector.config.options import Options
 from collector.emit.openmetrics import render
 from collector.listen.http import HttpServer
 from collector.listen.rpc import RpcServer
-from collector.listen.sockets import bind, is_loopback
+from collector.listen.sockets import affordable, bind, is_loopback
 from collector.page.links import TraceLinks
 from collector.page.login import Logins
 from collector.page.routes import Page
@@ -28,6 +28,8 @@ from collector.query.service import HEALTH, HealthService, add_query_service
 from collector.service.doors import Doors
 from collector.service.stops import Stops
 
+_CONNECTIONS = 1024  # as many as a receiver has by default
+_BODY_TIMEOUT = 30.0  # the only bodies are words of a form
 _SHARE = 0.3  # of the deadline: who asks and hangs takes no more
 
 
@@ -44,6 +46,7 @@ async def start_admin(
             door.certificates,
             door.tokens,
             message_size=1 << 20,
+            connections=affordable(_CONNECTIONS),
             open_services=(HEALTH,) if options.admin.open_health else (),
         )
         add_query_service(reader, rpc.server)
@@ -65,7 +68,13 @@ async def start_admin(
             hosts=options.admin.http.hosts,
             loopback=is_loopback(options.admin.http.endpoint),
         )
-        http = HttpServer(app, bind(options.admin.http.endpoint, "admin.http.endpoint"), door.certificates)
+        http = HttpServer(
+            app,
+            bind(options.admin.http.endpoint, "admin.http.endpoint"),
+            door.certificates,
+            connections=affordable(_CONNECTIONS),
+            body_timeout=_BODY_TIMEOUT,
+        )
         stops.later("admin HTTP", lambda deadline: http.stop(min(0.5, deadline * _SHARE)))
         await http.start()
         doors.listens("admin.http", options.admin.http.endpoint, http.port)

@@ -21,10 +21,12 @@ from pathlib import Path
 
 from collector.config import Loaded
 from collector.listen.errors import StartError
+from collector.listen.sockets import raise_open_files
 from collector.logs import configure
 from collector.memory import keep_freed_memory, spare_the_collector
 from collector.service.collector import Collector
 
+_FEW_FILES = 1024  # an eighth of which are few connections
 _MARGIN_S = 1.0  # for a process that does not end by itself
 _log = logging.getLogger("collector.service")
 
@@ -34,6 +36,10 @@ def serve(loaded: Loaded, reread: Callable[[], Loaded], config: Path | None) -> 
     options = loaded.options
     configure(options.log.level, options.log.format)
     keep_freed_memory()
+    if (files := raise_open_files()) is not None and files < _FEW_FILES:
+        _log.warning(
+            "few open files are allowed: each listener has an eighth of them", extra={"fields": {"limit": files}}
+        )
     for warning in loaded.warnings:
         _log.warning(warning)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -15,7 +15,7 @@ from collector.emit.forward import metrics_entry
 from collector.engine import Accepted, Overloaded
 from collector.listen.http import HttpServer
 from collector.listen.rpc import RpcServer
-from collector.listen.sockets import bind
+from collector.listen.sockets import affordable, bind
 from collector.meter import HealthMeter
 from collector.otlp.response import Encoding, Signal
 from collector.receive.admit import Accept, Admission, PassOn
@@ -48,8 +48,9 @@ async def start_receivers(core: Core, options: Options, doors: Doors, stops: Sto
             door.tokens,
             message_size=options.limits.message_size,
             streams=options.receive.grpc.streams,
+            connections=affordable(options.receive.grpc.connections),
         )
-        rpc.add(handlers(admission))
+        rpc.add(handlers(admission, options.receive.grpc.message_timeout))
         rpc.bind()
         stops.later("OTLP/gRPC", lambda deadline: rpc.stop(deadline * _SHARE))
         await rpc.start()
@@ -59,7 +60,7 @@ async def start_receivers(core: Core, options: Options, doors: Doors, stops: Sto
             OtlpApplication(admission, door.tokens, options.receive.http.body_timeout),
             bind(options.receive.http.endpoint, "receive.http.endpoint"),
             door.certificates,
-            connections=options.receive.http.connections,
+            connections=affordable(options.receive.http.connections),
             header_timeout=options.receive.http.header_timeout,
             idle_timeout=options.receive.http.idle_timeout,
         )

@@ -1,4 +1,4 @@
-"""A body comes to the application whole or in large pieces, however its sender cuts it."""
+"""A body comes to the application whole or in large pieces, however its sender cuts it, and in its time or not at all."""
 
 from __future__ import annotations
 
@@ -79,3 +79,18 @@ async def test_a_long_body_comes_in_large_pieces(size: int, cut: int) -> None:
 
 async def test_of_a_body_that_ends_early_nothing_comes() -> None:
     assert await sent(1000, 100, whole=False) == [[body_of(1, 1000)], []]
+
+
+async def test_a_body_that_does_not_come_ends_its_connection_and_one_that_comes_does_not() -> None:
+    server = HttpServer(Listener(), bind("127.0.0.1:0", "x"), Certificates(Tls()), body_timeout=0.3)
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    for _ in range(3):  # longer than the time in all
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\na")
+        await asyncio.sleep(0.15)
+        writer.write(b"b")
+        assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).startswith(b"HTTP/1.1 200 OK\r\n")
+    writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\na")
+    assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+    await server.stop(1)

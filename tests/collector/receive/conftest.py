@@ -113,7 +113,7 @@ async def receiving(
         connections=connections,
     )
     rpc = RpcServer("127.0.0.1:0", "receive.grpc.endpoint", certificates, tokens, message_size=limits.message_size)
-    rpc.add(handlers(receiver.admission))
+    rpc.add(handlers(receiver.admission, body_timeout))
     rpc.bind()
     await http.start()
     await rpc.start()

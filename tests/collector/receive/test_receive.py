@@ -7,7 +7,7 @@ import gzip
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 import grpc
@@ -22,7 +22,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from collector.config.options import Limits
+from collector.listen.http import BODY_PIECE
 from collector.receive.answers import Answer, RefusedError
+
+from .conftest import METHODS
 
 pytestmark = pytest.mark.anyio
 Receiving = Callable[..., AbstractAsyncContextManager[Any]]
@@ -175,7 +178,8 @@ async def test_more_at_once_than_the_limit_is_told_to_come_back(receiving: Recei
 
 async def test_the_bytes_being_admitted_are_bounded_and_given_back(receiving: Receiving) -> None:
     async with receiving(Limits(in_flight_size=1000)) as receiver:
-        with receiver.admission.slot(900) as slot:
+        with receiver.admission.slot() as slot:
+            slot.grow(900)
             assert (await receiver.post(traces("a", text="x" * 200))).status_code == 429
             slot.grow(10)
         assert receiver.admission._bytes == 0
@@ -224,6 +228,43 @@ async def test_a_body_that_does_not_come_is_not_waited_for(receiving: Receiving)
         writer.close()
 
 
+async def test_who_announces_and_does_not_send_takes_no_others_room(receiving: Receiving) -> None:
+    sent = b"x" * BODY_PIECE
+    async with receiving(Limits(in_flight=1, in_flight_size=10 * BODY_PIECE)) as receiver:
+        held = [await asyncio.open_connection("127.0.0.1", receiver.http_port) for _ in range(5)]
+        for _, writer in held:
+            writer.write(b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n")
+            writer.write(b"content-length: %d\r\n\r\n" % (5 * BODY_PIECE) + sent)
+            await writer.drain()
+        while receiver.admission._bytes < 5 * BODY_PIECE:
+            await asyncio.sleep(0.001)
+        assert (await receiver.post(traces("a"))).status_code == 200
+        assert await receiver.export(traces("b")) == b""
+        assert (await receiver.post(traces("a", text="x" * 5 * BODY_PIECE))).status_code == 429, "what was sent is held"
+        for _, writer in held:
+            writer.close()
+
+
+async def test_calls_that_send_nothing_are_told_to_come_back_but_for_a_few(
+    receiving: Receiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.receive.grpc_server._PATIENCE_S", 0.3)
+    async with receiving(Limits(in_flight=1, in_flight_size=1), body_timeout=0.6) as receiver:
+        method = receiver.channel.stream_unary(METHODS["traces"])
+        calls = [method(timeout=10) for _ in range(10)]
+        await asyncio.gather(*(call.wait_for_connection() for call in calls))
+        assert await receiver.export(traces("a")) == b"", "nobody waits for them"
+        codes = [await call.code() for call in calls]
+        assert sorted(code.name for code in codes) == ["DEADLINE_EXCEEDED"] * 4 + ["RESOURCE_EXHAUSTED"] * 6
+        assert receiver.counts == {"traces accepted": 1, "traces rejected": 0, "traces busy": 6, "traces slow": 4}
+        with pytest.raises(grpc.RpcError) as none:
+            await method(iter(()), timeout=10)
+        assert (none.value.code().name, none.value.details()) == (
+            "INVALID_ARGUMENT",
+            "expected one message, found none",
+        )
+
+
 async def test_a_header_that_never_ends_is_cut_off(receiving: Receiving) -> None:
     async with receiving(header_timeout=0.3) as receiver:
         reader, writer = await asyncio.open_connection("127.0.0.1", receiver.http_port)
@@ -247,6 +288,16 @@ async def test_one_connection_too_many_is_told_so(receiving: Receiving) -> None:
             await writer.wait_closed()
         await asyncio.sleep(0.05)
         assert (await receiver.post(traces("a"))).status_code == 200
+
+
+async def test_connections_that_do_not_even_ask_are_cut_off_at_twice_as_many(receiving: Receiving) -> None:
+    async with receiving(connections=2) as receiver:
+        held = [await asyncio.open_connection("127.0.0.1", receiver.http_port) for _ in range(4)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", receiver.http_port)
+        with suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+        for _, other in [*held, (reader, writer)]:
+            other.close()
 
 
 async def test_a_client_that_goes_away_leaves_nothing_behind(receiving: Receiving) -> None:
