@@ -57,8 +57,9 @@ def serve(folder: Path, options: dict[str, str]) -> None:
 class Senders:
     """Exporters of both protocols: the requests of a session in order, each again until it is acknowledged; some twice."""
 
-    def __init__(self, sessions: list[Session], ports: tuple[int, int], seed: int) -> None:
+    def __init__(self, sessions: list[Session], ports: tuple[int, int], seed: int, repeats: float = 0.1) -> None:
         self._sessions = sessions
+        self._repeats = repeats
         self._ports = ports
         self._random = random.Random(seed)
         self._lock = threading.Lock()
@@ -91,7 +92,7 @@ class Senders:
             while not self._stop and (session := self._next()) != []:
                 for body in session or ():
                     self._until_acknowledged(send, body)
-                    if self._random.random() < 0.1:
+                    if self._random.random() < self._repeats:
                         send(self._random.choice(self.acknowledged))
                 if session is None:
                     time.sleep(0.01)
