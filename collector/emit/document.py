@@ -25,7 +25,10 @@ OpenTelemetry's word: `development` names may still change with a minor version,
 Each instrument takes one sample per handoff (session, bottleneck), at the first revision that has the value. A late span
 brings the next revision: what it says otherwise counts once in `orbitrelay.handoff.revised`, with the attributes as
 revised, and nothing is subtracted. A value that was unknown till then is a sample, not a correction. A handoff that a later
-revision no longer finds counts in `orbitrelay.handoff.revised` with the attributes it had. `orbitrelay.report.count` counts
+revision no longer finds counts in `orbitrelay.handoff.revised` with the attributes it had. So `orbitrelay.handoff.count` is
+of all handoffs that were ever reported, each once, whichever sessions came to hold it, those that are no more and those of
+deleted sessions among them; what comes again of a deleted session counts again. How many stand is in the reports, and not
+`count` less `revised`, which counts a handoff that stands as often as it is corrected. `orbitrelay.report.count` counts
 every revision. Totals live in the store and change in the same transaction as the revision, so they are exact across a
 restart or a killed process. `orbitrelay.collector.*` starts at zero with the process.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, settings
@@ -10,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from collector.clock import seconds
 from collector.sessions.assembler import Assembler
-from collector.sessions.model import Closed, Discarded, Sighting
+from collector.sessions.model import Changes, Closed, Discarded, Sighting
 from tests.collector.sessions.worlds import RULES, MemoryArchive, best_versions, law, span
 
 TRACES = ["a" * 32, "b" * 32, "c" * 32, "d" * 32]
@@ -61,6 +63,7 @@ class Sessions(RuleBasedStateMachine):
         self.journal: list[Sighting] = []
         self.reports: dict[str, frozenset[bytes]] = {}
         self.revisions: set[tuple[str, int]] = set()
+        self.lives: Counter[str] = Counter()  # by trace: how often it was deleted
 
     @initialize(world=WORLDS)
     def shape(self, world: tuple[Shape, ...]) -> None:
@@ -117,6 +120,29 @@ class Sessions(RuleBasedStateMachine):
         for sighting in self.journal:
             self.assembler.observe(sighting, self.now)
 
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        """Delete a session, open or closed, in memory or not: what was delivered of it is as if it had never been."""
+        members, archive = self.assembler._members, self.archive
+        away = archive.superseded.keys() | archive.deleted.keys() | members.gone.keys()  # these go on under another id
+        ids = sorted(members.sessions.keys() | archive.sessions.keys() - away)
+        if not ids:
+            return
+        session_id = data.draw(st.sampled_from(ids))
+        held = members.sessions.get(session_id)
+        traces = (
+            set(held.traces)
+            if held is not None
+            else {t for t, (owner, _) in archive.traces.items() if owner == session_id}
+        )
+        self.lives.update(traces)
+        self.assembler.delete(session_id)
+        self.commit([])
+        self.delivered = [sighting for sighting in self.delivered if sighting.trace_id not in traces]
+        gone = [session_id, *(old for old, new in archive.superseded.items() if new == session_id)]
+        for old in gone:
+            self.reports.pop(old, None)
+
     @invariant()
     def whatever_is_open_is_waited_for(self) -> None:
         """No session depends on another span to come: each has a moment at which it is asked whether it is due."""
@@ -124,7 +150,7 @@ class Sessions(RuleBasedStateMachine):
         assert [s.session_id for s in sessions if s.state == "open" and not s.timer_ns] == []
 
     def commit(self, closed: list[Closed | Discarded]) -> None:
-        self.archive.apply(self.assembler.changes(), self.now)
+        self.keep(self.assembler.changes())
         self.assembler.stored()
         self.journal.clear()
         for end in closed:
@@ -134,14 +160,24 @@ class Sessions(RuleBasedStateMachine):
                 self.revisions.add((session_id, end.session.revision))
                 payloads = best_versions(f for trace in end.traces for f in self.archive.facts[trace])
                 assert end.spans + end.logs == len(payloads)
-                self.reports[session_id] = payloads
+                self.report(end, payloads)
                 self.assembler.settle(session_id, end.session.revision)
+
+    def keep(self, changes: Changes) -> None:
+        self.archive.apply(changes, self.now)
+
+    def report(self, end: Closed, payloads: frozenset[bytes]) -> None:
+        self.reports[end.session.session_id] = payloads
 
     def teardown(self) -> None:
         self.wait(10**6)
         passed_on = self.archive.superseded.keys() | self.archive.outdated
         standing = {s: r for s, r in self.reports.items() if s not in passed_on}
-        assert standing == law(self.delivered)
+        expected = law(self.delivered)
+        if not self.lives:
+            assert standing == expected
+        # A deletion parts and joins nothing that stands, whatever key is clear now; but each span is in one session, and no other is.
+        assert sorted(chain.from_iterable(standing.values())) == sorted(chain.from_iterable(expected.values()))
         assert self.assembler.open_sessions == 0
 
 
