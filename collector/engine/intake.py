@@ -123,6 +123,7 @@ class Intake:
         self._sent: Checkpoint | None = None
         self._sent_closed: list[Closed] = []
         self._resend = False
+        self._looped = False
         self.pending = 0  # spans since the last checkpoint
         self.pending_bytes = 0  # of their facts
         self._sent_bytes = 0  # of those in the checkpoint on its way
@@ -360,8 +361,15 @@ class Intake:
         if own:
             self._count(semconv.H_SPANS_OWN, own)
             if self._forwarder is not None:
+                self._warn_of_loop()
                 record = foreign_body(record)
         return record, batch
+
+    def _warn_of_loop(self) -> None:
+        """Say once that what is forwarded comes back: of ours alone it is told, and the spans of others go round with it."""
+        if not self._looped:
+            self._looped = True
+            log.warning("our own telemetry comes back to us, and with it what traces.forward sends: take the loop out")
 
     def _read(self, record: Record) -> Batch:
         try:

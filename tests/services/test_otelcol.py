@@ -54,6 +54,20 @@ service:
     logs: {{receivers: [otlp], exporters: [file/logs]}}
     metrics: {{receivers: [otlp], exporters: [file/metrics]}}
 """
+LOOP = """
+receivers:
+  otlp: {{protocols: {{grpc: {{endpoint: 127.0.0.1:{port}}}}}}}
+processors:
+  batch: {{timeout: 100ms}}
+exporters:
+  otlp: {{endpoint: "127.0.0.1:{back}", tls: {{insecure: true}}}}
+service:
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines:
+    traces: {{receivers: [otlp], processors: [batch], exporters: [otlp]}}
+    logs: {{receivers: [otlp], processors: [batch], exporters: [otlp]}}
+    metrics: {{receivers: [otlp], processors: [batch], exporters: [otlp]}}
+"""
 
 
 def play(port: int) -> None:
@@ -217,3 +231,43 @@ def test_files_of_its_file_exporter_are_dumps_in_all_their_formats(
     assert main(["convert", str(SESSION), "--out", str(tmp_path / "recorded")]) == 0
     recorded = (tmp_path / "recorded" / "sess-strands-swarm-01.trace.json").read_bytes()
     assert documents == dict.fromkeys(documents, recorded)
+
+
+def test_a_collector_that_sends_our_telemetry_back_to_us_feeds_nothing(
+    serving: Serving, otelcol: Any, free_ports: Any, tmp_path: Path
+) -> None:
+    """Also what is ours among others' spans, as a batch processor puts it."""
+    port, back = free_ports(2)
+    options = {
+        "receive.grpc.endpoint": f"127.0.0.1:{back}",
+        "sessions.grace": "1s",
+        "export.metrics_interval": "500ms",
+        **{f"export.{signal}.endpoint": f"http://127.0.0.1:{port}" for signal in ("traces", "logs", "metrics")},
+    }
+    with otelcol(LOOP.format(port=port, back=back), port), serving(tmp_path, options) as process:
+        play(port)  # by way of the Collector
+        (session,) = process.closed()
+        ours = session["counts"]["handoffs"] * 2 + 1  # a review span, and a span and an event of each handoff
+        process.until(lambda: process.total("orbitrelay_collector_spans_own_total") >= ours)
+        before = [process.total(name) for name in GROWING]
+        time.sleep(5)
+        assert [process.total(name) for name in GROWING] == before
+        assert process.total("orbitrelay_collector_spans_own_total") == ours
+        assert [(s["revision"], s["counts"]["spans"]) for s in process.sessions()] == [(1, 37)]
+        assert process.stop() == 0
+
+
+GROWING = [
+    f"orbitrelay_{name}"
+    for name in (
+        "report_count_total",
+        "handoff_count_total",
+        "collector_spans_accepted_total",
+        "collector_logs_accepted_total",
+        "collector_spans_duplicate_total",
+        "collector_export_sent_total",
+        "collector_export_waiting",
+        "collector_journal_size_bytes",
+        "collector_store_size_bytes",
+    )
+]

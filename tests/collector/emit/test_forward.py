@@ -302,7 +302,9 @@ def test_a_request_too_large_for_a_usual_receiver_goes_on_in_parts_and_loses_not
         assert [name for _, found in names(entries) for name in found] == [each.name for each in many]
 
 
-def test_our_own_spans_and_events_sent_back_feed_nothing(annotated: Annotated) -> None:
+def test_our_own_spans_and_events_sent_back_feed_nothing_and_the_loop_is_named_once(
+    annotated: Annotated, caplog: pytest.LogCaptureFixture
+) -> None:
     own = request(span(TRACE_1, ORIGIN, "orbitrelay.review"))
     own.resource_spans[0].scope_spans[0].scope.name = "orbitrelay"
     mixed = ExportTraceServiceRequest()
@@ -325,6 +327,8 @@ def test_our_own_spans_and_events_sent_back_feed_nothing(annotated: Annotated) -
         assert intake.taken.spans == 1
         store.stop()
     assert counted[semconv.H_SPANS_OWN] == 6
+    loops = [record for record in caplog.records if "take the loop out" in record.message]
+    assert len(loops) == 2, "once of each intake"
 
 
 def test_our_own_metrics_sent_back_are_not_passed_on() -> None:
