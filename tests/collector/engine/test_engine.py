@@ -364,6 +364,26 @@ def test_other_rules_and_bounds_of_age_are_taken_while_it_runs(tmp_path: Path) -
     run(test())
 
 
+def test_over_a_size_the_oldest_sessions_go_and_no_more_than_that(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Bench(tmp_path) as bench:
+            for number in range(60):
+                await bench.send(*case_session(number))
+                if number % 20 == 19:
+                    await bench.taken()
+                    bench.clock.forward(16)
+                    await bench.settled()
+            bound = bench.store.stats().bytes_used * 2 // 3
+            await bench.engine.reload(Terms(), Rules(), Housekeeping(purge_s=0, max_bytes=bound))
+            await bench.until(lambda: bench.store.stats().bytes_used <= bound)
+            await bench.engine.reload(Terms(), Rules(), Housekeeping(purge_s=1000))
+            left = [int(row.name.removeprefix("s-")) for row in bench.store.sessions(page_size=500).rows]
+            assert sorted(left) == list(range(60 - len(left), 60))
+            assert len(left) >= 20, "a portion at a time, until it fits"
+
+    run(test())
+
+
 def test_start_and_stop_are_safe_twice_without_each_other_and_bounded(tmp_path: Path) -> None:
     async def test() -> None:
         bench = Bench(tmp_path)
