@@ -138,3 +138,13 @@ CONVENTION = Convention(
     log_facts=genai.log_facts,
     causes=genai.causes,
 )
+
+OPENINFERENCE = Convention(
+    name="openinference",
+    content_switch="unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other OPENINFERENCE_HIDE_* variables",
+    shapes=(("openinference.span.kind", ""),),
+    facts=facts,
+    log_facts=genai.log_facts,
+    causes=genai.causes,
+)
+"""The same for spans in OpenInference's words, by a name of their own: beside spans in other words they are a second record of the same runs."""

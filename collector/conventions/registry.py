@@ -94,6 +94,7 @@ BUILT_IN: tuple[Convention, ...] = (
     claude_code.CONVENTION,
     openinference_llama_index.CONVENTION,
     openllmetry_llama_index.CONVENTION,
+    handmade.OPENINFERENCE,
     handmade.CONVENTION,
 )
 
