@@ -113,7 +113,10 @@ class ReceiveGrpc(Section, frozen=True):
         "127.0.0.1:4317"
     )
     streams: Annotated[int, _count("Concurrent calls that one gRPC connection may have open. 0: no limit.")] = 256
-    connections: Annotated[int, _count("Open gRPC connections; one more is closed. 0: no limit.")] = 1024
+    connections: Annotated[
+        int,
+        _count("Open gRPC connections; one more is closed. At most, and with 0, an eighth of the open files allowed."),
+    ] = 0
     message_timeout: Annotated[
         float, _duration("Time a message has to arrive once it is its turn; then its call ends as DEADLINE_EXCEEDED.")
     ] = 30.0
@@ -125,7 +128,12 @@ class ReceiveHttp(Section, frozen=True):
     endpoint: Annotated[str, _endpoint("Address for OTLP/HTTP. Empty: no OTLP/HTTP. Port 0: a free port.")] = (
         "127.0.0.1:4318"
     )
-    connections: Annotated[int, _count("Open HTTP connections; one more is answered 503. 0: no limit.")] = 1024
+    connections: Annotated[
+        int,
+        _count(
+            "Open HTTP connections; one more is answered 503. At most, and with 0, an eighth of the open files allowed."
+        ),
+    ] = 1024
     header_timeout: Annotated[
         float, _duration("Time a client has to send its request's header; then the connection is closed.")
     ] = 10.0

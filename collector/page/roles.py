@@ -132,7 +132,7 @@ def _pair(pair: PairTotals, since: int, until: int, step: int) -> PairRow:
     return PairRow(
         source=source,
         target=target,
-        target_key=pair.target_role,
+        target_key=pair.target_role if words.addressable(pair.target_role) else "",
         score=words.score(pair.mean),
         grade=grade,
         grade_class=grade_class(grade),

@@ -199,7 +199,7 @@ def _tags(row: SessionRow) -> list[tuple[str, str]]:
 
 def _with(values: tuple[str, ...], chosen: str) -> tuple[tuple[str, str], ...]:
     every = values if not chosen or chosen in values else (*values, chosen)
-    return tuple((value, words.shown(value, 40)) for value in every)
+    return tuple((value, words.shown(value, 40)) for value in every if words.addressable(value))
 
 
 def _time(name: str, written: str) -> int | None:

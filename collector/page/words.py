@@ -20,6 +20,7 @@ from orbitrelay.text import cut, visible
 NOT_KNOWN: Final = "–"
 NAME_LIMIT: Final = 80
 VALUE_LIMIT: Final = 600
+ADDRESS_LIMIT: Final = 500
 _STEPS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
@@ -35,6 +36,11 @@ def shown(text: str, limit: int = NAME_LIMIT) -> str:
 def block(text: str, limit: int = VALUE_LIMIT) -> str:
     """Untrusted text that keeps its lines and tabs."""
     return "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in cut(text, limit).split("\n"))
+
+
+def addressable(name: str) -> bool:
+    """Whether a name that can be asked for is short enough to stand in an address; a page does not offer the others."""
+    return len(name) <= ADDRESS_LIMIT
 
 
 def value_text(value: Json) -> str:

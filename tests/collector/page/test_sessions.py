@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from collector.page import words
+from collector.page.roles import roles
 from collector.page.sessions import AddressError, Wanted, listing, wanted
-from collector.store import SessionFilter, Store
+from collector.store import Known, Page, PairTotals, RolesView, SessionFilter, Store
 from tests.collector.store.makers import SECOND, handoff, put, report
 
 
@@ -38,6 +40,15 @@ def test_an_address_that_cannot_be_meant_is_refused(query: dict[str, str], messa
     with pytest.raises(AddressError) as caught:
         wanted(query)
     assert str(caught.value) == message
+
+
+def test_a_name_that_no_address_can_hold_is_not_offered() -> None:
+    long = "x" * 100_000
+    made = listing(Wanted(), Page((), ""), Known(("shop", long), ("planner", long)), 0, 0)
+    assert (made.services, made.roles) == ((("shop", "shop"),), (("planner", "planner"),))
+    pair = PairTotals("planner", long, 1, 0, None, 1, 0, 0, 0, 0)
+    (shown,) = roles(RolesView((pair,), 1, pair, (), ()), "24h", 0).pairs
+    assert (shown.target_key, shown.target) == ("", words.shown(long))
 
 
 def test_a_row_says_what_it_cannot_say() -> None:
