@@ -37,7 +37,7 @@ def _facts(span: Span) -> Iterator[Fact]:
                 said=_messages(outputs, "assistant"),
             )
     elif kind == "tool" and by_langchain:
-        yield langgraph.tool_fact(span.name, at, inputs, outputs, failed=failed)
+        yield langgraph.tool_fact(span.name, at, inputs, outputs, failed=failed, told=a.get(_KEY + "status_message"))
     elif kind == "tool":
         yield ToolCall(name=span.name, arguments=inputs, result=outputs, failed=failed)
     elif by_langchain:

@@ -118,9 +118,20 @@ def run_facts(
 
 
 def tool_fact(
-    name: str, at: Place, arguments: Content | None, result: Content | None, *, call_id: str = "", failed: bool = False
+    name: str,
+    at: Place,
+    arguments: Content | None,
+    result: Content | None,
+    *,
+    call_id: str = "",
+    failed: bool = False,
+    told: Any = (),
 ) -> ToolCall:
-    """A tool's run. It hands over where its metadata or its answer (a Command for the graph above) says so; its name counts for nothing."""
+    """A tool's run. It hands over where its metadata or its answer (a Command for the graph above) says so; its name counts for nothing.
+
+    `told`: the span's events, or what stands for an exception.
+    """
+    broken_off = bool(told) and is_broken_off(told)
     subagent = reading.argument(arguments, "subagent_type") if name == _SUBAGENT else ""
     value = _value(result)
     target, answer, hands_over = at.destination or subagent, _told(result, value), bool(at.destination or subagent)
@@ -139,7 +150,8 @@ def tool_fact(
         runs_target=bool(subagent),
         certain=hands_over,
         plain=not hands_over,
-        failed=failed,
+        failed=failed and not broken_off,
+        broken_off=broken_off,
     )
 
 
@@ -152,7 +164,7 @@ def _told(result: Content | None, value: Any) -> Content | None:
     last = _messages(added[-1:]) if isinstance(added, list) else None
     if last:
         return reading.part(result, last[0].text or "")
-    if not ({"data", "kwargs"} & set(value)):
+    if not ({"data", "kwargs"} & set(value)) and not (value.get("type") == "tool" and "content" in value):
         return result
     answer = reading.message(value)
     return reading.part(result, answer.text or "") if answer.role == "tool" else result
@@ -257,6 +269,17 @@ def left_by(told: Any) -> Content | None:
 
 _TRACE = "Traceback (most recent call last):"  # written right behind the exception by LangSmith
 _LEAVES = tuple(f"{opening}Command(graph='__parent__'" for opening in ("", "ParentCommand("))
+
+
+def is_broken_off(told: Any) -> bool:
+    """Whether events, or the text that stands for an exception, say that a run stopped to wait for a person."""
+    if isinstance(told, str):
+        return told.startswith(("GraphInterrupt(", "(Interrupt("))
+    exceptions = [e.attributes for e in told or () if e.name == "exception"]
+    return any(
+        str(a.get("exception.type", "")).endswith("GraphInterrupt") or is_broken_off(a.get("exception.message"))
+        for a in exceptions
+    )
 
 
 def is_control_flow(span_events: Any) -> bool:

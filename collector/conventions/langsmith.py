@@ -35,7 +35,9 @@ def _facts(span: Span) -> Iterator[Fact]:
     elif kind == "tool":
         name = reading.text(a, "gen_ai.tool.name") or name
         failed = span.status_code == STATUS_ERROR and not langgraph.is_control_flow(span.events)
-        yield langgraph.tool_fact(name, at, _inner(inputs, "input"), _inner(outputs, "output"), failed=failed)
+        yield langgraph.tool_fact(
+            name, at, _inner(inputs, "input"), _inner(outputs, "output"), failed=failed, told=span.events
+        )
     elif kind:
         command = _inner(outputs, "output")
         outputs = command if langgraph.gotos(command) else outputs

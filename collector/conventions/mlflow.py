@@ -37,7 +37,7 @@ def _facts(span: Span) -> Iterator[Fact]:
                 said=_said(outputs),
             )
     elif kind == "TOOL" and by_langchain:
-        yield langgraph.tool_fact(span.name, at, inputs, outputs, failed=failed)
+        yield langgraph.tool_fact(span.name, at, inputs, outputs, failed=failed, told=span.events)
     elif kind == "TOOL":
         yield ToolCall(name=span.name, arguments=inputs, result=outputs, failed=failed)
     elif by_langchain:

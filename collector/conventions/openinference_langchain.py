@@ -28,7 +28,7 @@ def _facts(span: Span) -> Iterator[Fact]:
     elif kind == "TOOL":
         name = reading.text(a, "tool.name") or span.name
         failed = span.status_code == STATUS_ERROR and not langgraph.is_control_flow(span.events)
-        yield langgraph.tool_fact(name, at, inputs, outputs, failed=failed)
+        yield langgraph.tool_fact(name, at, inputs, outputs, failed=failed, told=span.events)
     elif kind == "AGENT" and not at.node and not at.graph:
         yield Visit(name=at.agent or span.name, input=inputs, output=outputs, soft=True, wraps=True)
     elif kind in ("CHAIN", "AGENT"):

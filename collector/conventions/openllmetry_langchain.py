@@ -47,7 +47,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         arguments = _inner(a, "gen_ai.tool.call.arguments", "traceloop.entity.input", inside=("inputs", "input_str"))
         result = _inner(a, "gen_ai.tool.call.result", "traceloop.entity.output", inside=("output", "outputs"))
         yield langgraph.tool_fact(
-            name, at, arguments, result, call_id=reading.text(a, "gen_ai.tool.call.id"), failed=failed
+            name, at, arguments, result, call_id=reading.text(a, "gen_ai.tool.call.id"), failed=failed, told=span.events
         )
     elif kind == "invoke_agent" and "traceloop.span.kind" not in a:
         yield Visit(name=genai.agent_name(span), layer="agent", soft=True, wraps=True)

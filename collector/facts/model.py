@@ -135,6 +135,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     `plain`: the producer marks its handing-over tools, and this is none: its name counts for nothing.
     `runs_target`: the tool's span stands for the target's run where no visit stands below it.
     `failed`: the producer says that the call was refused or broke.
+    `broken_off`: the call waits for a person, and is made once more when the run is resumed.
     `to_all`: the call asks every agent that then runs below the caller, and no later call asks for.
     `loose`: `target` is a step of the program, called like the agent in it or not: where no agent has that name, who runs next is meant.
     """
@@ -152,6 +153,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     failed: bool = False
     loose: bool = False
     to_all: bool = False
+    broken_off: bool = False
 
 
 class Transfer(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="transfer"):

@@ -239,6 +239,7 @@ def merge_tools(outer: ToolCall, inner: ToolCall) -> ToolCall:
         failed=outer.failed or inner.failed,
         loose=outer.loose or inner.loose,
         to_all=outer.to_all or inner.to_all,
+        broken_off=outer.broken_off or inner.broken_off,
     )
 
 

@@ -50,6 +50,7 @@ KINDS: Final[tuple[Kind, ...]] = (
             "metadata.thread_id",
             "langgraph.thread_id",
             "langsmith.metadata.thread_id",
+            "langfuse.observation.metadata.thread_id",
         ),
     ),
     Kind(GROUP, True, ("group_id", "metadata.group_id", "openai.agents.group_id", "ag2.network.channel_id")),

@@ -14,7 +14,7 @@ from collector.recovery.edges.edge import Edge, Edges
 from collector.recovery.edges.guesses import by_order, by_words
 from collector.recovery.edges.nested import nested
 from collector.recovery.edges.structure import beside, by_time, caused, named_on_visit
-from collector.recovery.edges.ways_back import answered, resumed, returns
+from collector.recovery.edges.ways_back import answered, made_again, resumed, returns
 from collector.recovery.signals import Signal
 from collector.recovery.tree import Tree
 from collector.recovery.visits import Visits
@@ -30,6 +30,7 @@ _STEPS = (
     by_words,
     answered,
     resumed,
+    made_again,
     returns,
     dropped,
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from collector.facts import values
 from collector.recovery.edges.edge import Edge, Edges, place
 from collector.recovery.signals import Signal
 from collector.recovery.visit import AgentVisit
@@ -60,6 +61,24 @@ def _leads(visit: AgentVisit) -> bool:
     return any(f.leads for f in visit.facts)
 
 
+def made_again(edges: Edges) -> None:
+    """A call that was broken off to wait for a person, and made once more when the run was resumed, is one delegation: the one that was answered."""
+    calls = [
+        (e, via) for e in edges.all if e.mode == "delegate" and e.target is not None and (via := e.via) is not None
+    ]
+    later: dict[tuple[str, str, str, str], Edge] = {}
+    gone: set[int] = set()
+    for edge, via in sorted(calls, key=lambda c: (c[1].start, c[1].node.key), reverse=True):
+        assert edge.target is not None
+        given = via.fact.arguments.value if via.fact.arguments is not None else None
+        call = (edge.source.key, edge.target.key, via.fact.name, repr(values.parse(given)))
+        if via.fact.broken_off and call in later:
+            gone.add(id(edge))
+        later[call] = edge
+    if gone:
+        edges.all = [e for e in edges.all if id(e) not in gone]
+
+
 def returns(edges: Edges) -> None:
     """A completed delegation has one return; one that a span states by itself says what it carried, and needs no delegation."""
     stated: dict[int, Signal] = {id(s.source): s for s in edges.signals if s.mode == "return"}
@@ -68,7 +87,8 @@ def returns(edges: Edges) -> None:
         assert target is not None
         said = stated.pop(id(target), None)
         last = edge.back or _last_of(edges, target)
-        ended = any(n.span.end_ns for n in last.nodes) and not (via is not None and via.fact.failed)
+        broken = via is not None and (via.fact.failed or via.fact.broken_off)
+        ended = any(n.span.end_ns for n in last.nodes) and not broken
         if said is None and not ended:
             continue
         answer = said.arguments if said is not None else via.fact.result if via is not None else None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from collector.otlp.model import Span
+from collector.conventions import extract
+from collector.otlp.model import Batch, Span
+from collector.sessions.keys import claims
 from tests.collector.conventions.langgraph_runs import Graph, said
 from tests.collector.spans import Trace, recovered, relays
 
@@ -47,6 +49,22 @@ def test_nodes_pass_on_what_they_wrote_and_a_command_for_the_graph_above_is_a_st
         ("Messung", 9),
         ("Bau", 9),
     ]
+
+
+def test_an_agent_in_a_tool_answers_by_the_message_that_the_tool_adds_and_a_thread_is_the_session() -> None:
+    g = Graph(Trace("langfuse-sdk"), written)
+    a = g.agent("Wärter", 1, 90, g.root)
+    g.model(2, 8, a, "", ("fragen", {"boot": "Tern"}))
+    answer = {"type": "tool", "content": "Mittags.", "name": "fragen", "tool_call_id": "c1", "status": "success"}
+    tool = g.inside("tool", "fragen", 10, 40, a, {"boot": "Tern"}, answer)
+    g.model(13, 30, g.agent("Lotse", 12, 39, tool), "Mittags.")
+
+    assert relays(recovered(g.t)) == [
+        'Wärter -> Lotse delegate structural 2 {"boot": "Tern"}',
+        'Lotse -> Wärter return structural 1 {"message": "Mittags."}',
+    ]
+    keys = extract(Batch(tuple(g.t.spans))).spans[0].session_keys
+    assert [c.key.value for c in claims(keys, root=True, start_ns=0, span_id="")] == ["s"]
 
 
 def observed(

@@ -371,3 +371,24 @@ def left(graph: str) -> tuple[Event, ...]:
     text = f"Command(graph='{graph}', update={update}, goto='Bau')"
     told = text
     return (Event("exception", 0, {"exception.type": "langgraph.errors.ParentCommand", "exception.message": told}),)
+
+
+def test_a_call_that_waited_for_a_person_and_is_made_again_when_the_run_is_resumed_is_one() -> None:
+    traces = []
+    for number, waits in ((1, True), (2, False)):
+        t = Trace(SCOPE, number, start_ms=1000 * number)
+        g = graph(t)
+        a = g.agent("Wärter", 1, 90, g.root)
+        stop = Event("exception", 0, {"exception.type": "langgraph.errors.GraphInterrupt", "exception.message": "(…)"})
+        more = {"events": (stop,), "status": STATUS_ERROR} if waits else {}
+        tool = g.inside(
+            "tool", "fragen", 10, 40, a, {"boot": "Tern", "tonnen": 0}, None if waits else "Mittags.", more=more
+        )
+        g.model(13, 30, g.agent("Lotse", 12, 39, tool), "Mittags.")
+        traces.append(t)
+
+    assert relays(recovered(*traces)) == [
+        'Wärter -> Lotse delegate structural 2 {"boot": "Tern", "tonnen": 0}',
+        'Lotse -> Wärter return structural 1 {"message": "Mittags."}',
+    ]
+    assert relays(recovered(traces[0])) == ['Wärter -> Lotse delegate structural 2 {"boot": "Tern", "tonnen": 0}']

@@ -35,7 +35,9 @@ def _without_paths(message: Any) -> None:
                     del part.attributes[:]
                     part.attributes.extend(kept)
                     for value in (a.value for a in part.attributes if a.value.HasField("string_value")):
-                        text = value.string_value.replace(sys.prefix, "/app/venv")
+                        text = value.string_value.replace(sys.prefix, "/app/venv").replace(
+                            sys.base_prefix, "/app/python"
+                        )
                         value.string_value = text.replace(str(Path(__file__).parent), "/app")
 
 

@@ -10,6 +10,7 @@ SCENE is one of
 - deep: a deep agent that writes a list of things to do and asks two subagents at once by its tool `task`;
 - parent: a graph in a graph, whose inner agent goes to a node of the outer one by a Command for the parent;
 - relay: agents that nodes of a graph run, whose tools hand over by a Command for the parent, with a text of their own; the second user turn goes on;
+- resume: an agent asks another by a tool, whose own tool waits for a person; the answer resumes the run in another trace, and the call is made again;
 - router: a node that asks a model where to send what, conditional edges that `Send` a question to each agent, and a node that joins the answers.
 """
 
@@ -30,6 +31,7 @@ TIDE = "Read the tide table for Tuesday, and say when the boat can land."
 PLAN = {"rock": "granite", "depth_m": 3.5, "risks": None}
 REASON = "The customer's lamp does not light."
 QUOTE = {"product": "lamp", "count": 0, "discount": None}
+BOAT = {"boat": "Tern", "tons": 0, "cargo": []}
 ROUTES = [
     {"source": "charts", "query": "Which reefs are near?"},
     {"source": "logs", "query": "Which wrecks are known?"},
@@ -56,6 +58,10 @@ ANSWERS: dict[str, dict[str, list[Any]]] = {
     "relay": {
         "sales desk": [ask(("transfer_to_support", {"reason": REASON})), say("The lamp costs 90.")],
         "support desk": [say("The lamp is under warranty."), ask(("back_to_sales", QUOTE))],
+    },
+    "resume": {
+        "Keeper": [ask(("ask_pilot", BOAT)), say("Noted.")],
+        "Pilot": [ask(("permit", {"boat": "Tern"})), say("The boat may land.")],
     },
     "router": {
         "the classifier": [say(json.dumps(ROUTES))],
@@ -102,6 +108,13 @@ def expected(scene: str) -> dict[str, Any]:
                 handoff(2, "support_agent", "sales_agent", "transfer", QUOTE),
             ],
             "decoys": ["the second user turn starts with support_agent, whom the state names"],
+        }
+    if scene == "resume":
+        return truth | {
+            "agents": ["Keeper", "Pilot"],
+            "handoffs": [handoff(1, "Keeper", "Pilot", "delegate", BOAT)],
+            "returns": [returned("Pilot", "Keeper", "The boat may land.")],
+            "decoys": ["the call is made in both traces, for the person's answer comes in between: it is one"],
         }
     charts, logs = "Chart 7 shows two reefs.", "The log names one wreck."
     return truth | {
@@ -216,6 +229,31 @@ def relay(words: Words) -> Any:
     return graph.compile(name="shop", checkpointer=InMemorySaver())
 
 
+def resume(words: Words) -> Any:
+    from langchain.agents import create_agent
+    from langchain_core.tools import tool
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import interrupt
+
+    @tool
+    def permit(boat: str) -> str:
+        """Ask a person."""
+        return str(interrupt({"boat": boat}))
+
+    pilot = create_agent(words.model, tools=[permit], system_prompt="You are Pilot.", name="Pilot")
+
+    @tool
+    def ask_pilot(boat: str, tons: int, cargo: list[str]) -> str:
+        """Ask the pilot."""
+        told = pilot.invoke({"messages": [("user", f"May {boat} land with {tons} tons of {cargo}?")]})
+        return str(told["messages"][-1].content)
+
+    saver = InMemorySaver()
+    return create_agent(
+        words.model, tools=[ask_pilot], system_prompt="You are Keeper.", name="Keeper", checkpointer=saver
+    )
+
+
 def router(words: Words) -> Any:
     from langchain.agents import create_agent
     from langgraph.graph import END, START, StateGraph
@@ -301,10 +339,14 @@ def main(scene: str, kind: str, folder: Path) -> None:
         "deep": deep,
         "parent": parent,
         "relay": relay,
+        "resume": resume,
         "router": router,
     }[scene](words)
-    for _turn in range(2 if scene == "relay" else 1):
-        app.invoke({"messages": [("user", "Begin.")]}, {"configurable": {"thread_id": SESSION}})
+    from langgraph.types import Command
+
+    begin: Any = {"messages": [("user", "Begin.")]}
+    for given in {"relay": [begin, begin], "resume": [begin, Command(resume="yes")]}.get(scene, [begin]):
+        app.invoke(given, {"configurable": {"thread_id": SESSION}})
     if kind == "langsmith":
         from langchain_core.tracers.langchain import wait_for_all_tracers
 
