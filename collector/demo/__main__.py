@@ -79,8 +79,8 @@ def main() -> int:
             )
             print(_summary(base, data, log))
             if sys.stdout.isatty():
-                print("\nthe collector stays up: point an OTLP exporter at it, or end it with Ctrl-C", flush=True)
-                with contextlib.suppress(KeyboardInterrupt):
+                with contextlib.suppress(KeyboardInterrupt):  # from the moment that it says so
+                    print("\nthe collector stays up: point an OTLP exporter at it, or end it with Ctrl-C", flush=True)
                     process.wait()
             else:
                 print("\nnot on a terminal: the collector ends now, its files stay", flush=True)
