@@ -19,6 +19,7 @@ class Causes:
     def __init__(self, tree: Tree, visits: Visits) -> None:
         self.tree, self.visits = tree, visits
         self._around: dict[int, Node] = {}
+        self._first: dict[tuple[SpanKey, str], AgentVisit] = {}  # of an agent for one message
         self._carried: dict[
             SpanKey, list[AgentVisit]
         ] = {}  # the span that a message came to -> the runs it started, in order
@@ -27,6 +28,7 @@ class Causes:
             node = next((n for n in (visit.first, *visit.first.ancestors()) if tree.delivers(n)), None)
             if node is not None:
                 self._around[id(visit)] = node
+                self._first.setdefault((node.key, visit.key), visit)
             elif visit.first.parent is not None and visit.first.parent.parent is not None:
                 node = (
                     visit.first.parent
@@ -41,8 +43,8 @@ class Causes:
     def of(self, visit: AgentVisit) -> list[tuple[AgentVisit, Tool | None]]:
         """The runs that the message to this run came from, in order of time; with the tool call that sent it and waited, where one did."""
         start = self._around.get(id(visit))
-        if start is None:
-            return []
+        if start is None or self._first[start.key, visit.key] is not visit:
+            return []  # one message hands over once: an agent that runs again for it goes on by itself
         found: dict[int, tuple[AgentVisit, Tool | None]] = {}
         seen = {start.key}
         waiting = self.tree.causes(start)

@@ -74,7 +74,12 @@ class Visits:
                 elif visit is not None:
                     visit.take(new)
                 elif above is not None and not crossed and self._goes_on(above, new):
+                    end = above.end
                     above.take(new)
+                    if above.first.ended and new.convention != above.convention:
+                        above.end = (
+                            end  # another producer's span inside may be closed late, by what cleans up after a program
+                        )
                     visit = above
                 else:
                     twin = self._beside(node, new, siblings)

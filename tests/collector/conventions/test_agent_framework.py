@@ -224,3 +224,19 @@ def test_a_manager_that_asks_a_model_itself_is_called_by_its_executor_and_passes
         'groupchat_orchestrator -> Zoll delegate structural 12 {"kisten": 0}',
         "Zoll -> groupchat_orchestrator return structural None unrecorded",
     ]
+
+
+def test_an_agent_that_runs_again_for_one_message_goes_on_by_itself() -> None:
+    t = Trace(SCOPE)
+    root = workflow(t)
+    x = executor(t, root, "Disposition", 1, 30)
+    t.agent("Disposition", 2, 20, x)
+    y = executor(t, root, "Zoll", 32, 80, sent(t, x, 25, "Zoll"))
+    t.agent("Zoll", 33, 45, y)
+    t.agent("Zoll", 46, 60, y)
+    t.agent("Archiv", 91, 99, executor(t, root, "Archiv", 90, 100, sent(t, y, 70, "Archiv")))
+
+    assert relays(recovered(t)) == [
+        "Disposition -> Zoll transfer structural 13 unrecorded",
+        "Zoll -> Archiv transfer structural 31 unrecorded",
+    ]

@@ -88,3 +88,14 @@ def test_who_leads_a_team_by_itself_runs_as_long_as_the_team_and_asks_each_of_it
         'MagenticOneOrchestrator -> Stall delegate structural 10 {"tiere": 12}',
         "Stall -> MagenticOneOrchestrator return structural None unrecorded",
     ]
+
+
+def test_a_run_is_over_when_the_native_span_ends_however_late_the_one_inside_it_is_closed() -> None:
+    t = Trace(SCOPE)
+    root = t.span("sitzung", 0, 500, scope="app")
+    native = t.agent("Hof", 1, 20, root, scope=NATIVE)
+    named = {"openinference.span.kind": "AGENT", "graph.node.id": "Hof", "output.value": "Zwölf Kühe stehen da."}
+    t.span("Hof.on_messages_stream", 1.1, 45, native, attributes=named)
+    run(t, root, "Stall", 30, 60, "user", written("user", "Zwölf Kühe stehen da."))
+
+    assert relays(recovered(t)) == ['Hof -> Stall transfer inferred 10 {"message": "Zwölf Kühe stehen da."}']

@@ -10,7 +10,9 @@ magentic: Leitung, the manager, asks Sprenger, then Labor, then Sprenger again. 
 speaks: Sprenger, Labor. guest: Annahme hands over to Labor, who asks the user; the run goes on in a second trace, and Labor hands over to
 Lager. join: Annahme's words go to Sprenger and Labor, a function joins theirs, Lager gets both. switch: Annahme's words are routed to Labor.
 nested: Annahme, a workflow of Sprenger and Labor that stands as the agent Abbau, and Lager. resume: Annahme, Labor, Lager; the run breaks off
-after Annahme and goes on from its checkpoint in a second trace. apart: Sprenger and Labor at once, a function takes what both say.
+after Annahme and goes on from its checkpoint in a second trace. gather: Sprenger and Labor at once, a function asks Lager about what both say.
+sub: Annahme, a workflow of Sprenger and Labor below an executor of its own, and Lager. auto: Annahme hands over to Labor, who goes on by itself
+once, calls Sprenger like a tool, and hands over to Lager. apart: Sprenger and Labor at once, a function takes what both say.
 """
 
 from __future__ import annotations
@@ -99,6 +101,23 @@ ANSWERS: dict[str, dict[str, list[Any]]] = {
         "Lager;": [say("Im Lager.")],
     },
     "resume": {"Annahme;": [say(STONE_TEXT)], "Labor;": [say(LAB)], "Lager;": [say("Im Lager.")]},
+    "gather": {"Sprenger;": [say(BLAST)], "Labor;": [say(LAB)], "Lager;": [say("Im Lager.")]},
+    "sub": {
+        "Annahme;": [say(STONE_TEXT)],
+        "Sprenger;": [say(BLAST)],
+        "Labor;": [say(LAB)],
+        "Lager;": [say("Im Lager.")],
+    },
+    "auto": {
+        "Annahme;": [ask(("handoff_to_Labor", {}), text=STONE_TEXT)],
+        "Labor;": [
+            say("Ich messe noch."),
+            ask(("sprengen", {"task": ORDER_TEXT})),
+            ask(("handoff_to_Lager", {}), text=LAB),
+        ],
+        "Sprenger;": [say(BLAST)],
+        "Lager;": [say("Im Lager.")],
+    },
     "apart": {"Sprenger;": [say(BLAST)], "Labor;": [say(LAB)]},
 }
 
@@ -116,6 +135,7 @@ async def run(scene: str, url: str, provider: Any) -> None:
         Message,
         WorkflowBuilder,
         WorkflowContext,
+        WorkflowExecutor,
         executor,
     )
     from agent_framework.openai import OpenAIChatCompletionClient
@@ -191,6 +211,52 @@ async def run(scene: str, url: str, provider: Any) -> None:
         flow = SequentialBuilder(participants=[agent("Annahme"), inner, agent("Lager")]).build()
         with turn():
             await flow.run("Block 12 annehmen")
+    elif scene == "gather":
+        store = agent("Lager")
+
+        async def both(given: Any) -> Any:
+            return (await store.run("\n\n".join(r.agent_response.text for r in given))).text
+
+        flow = ConcurrentBuilder(participants=[agent("Sprenger"), agent("Labor")]).with_aggregator(both).build()
+        with turn():
+            await flow.run("Block 12 brechen")
+    elif scene == "sub":
+        inner = WorkflowExecutor(
+            SequentialBuilder(participants=[agent("Sprenger"), agent("Labor")]).build(), id="abbau"
+        )
+        start, store = agent("Annahme"), agent("Lager")
+
+        async def into(given: Any, ctx: Any) -> None:
+            await ctx.send_message(list(given.full_conversation))
+
+        async def out(given: Any, ctx: Any) -> None:
+            text = given if isinstance(given, str) else getattr(given, "text", None) or given[-1].text
+            await ctx.send_message(AgentExecutorRequest(messages=[Message("user", [text])], should_respond=True))
+
+        into.__annotations__ = {"given": AgentExecutorResponse, "ctx": WorkflowContext[list[Message]]}
+        out.__annotations__ = {"given": Any, "ctx": WorkflowContext[AgentExecutorRequest]}
+        before, after = executor(id="hinein")(into), executor(id="heraus")(out)
+        flow = (
+            WorkflowBuilder(start_executor=start)
+            .add_edge(start, before)
+            .add_edge(before, inner)
+            .add_edge(inner, after)
+            .add_edge(after, store)
+            .build()
+        )
+        with turn():
+            await flow.run("Block 12 annehmen")
+    elif scene == "auto":
+        keep = {"require_per_service_call_history_persistence": True}
+        lab = agent("Labor", tools=[agent("Sprenger").as_tool(name="sprengen")], **keep)
+        people = [agent("Annahme", **keep), lab, agent("Lager", **keep)]
+        team = HandoffBuilder(
+            name="bruch",
+            participants=people,
+            termination_condition=lambda said: any("Im Lager" in (m.text or "") for m in said),
+        )
+        with turn():
+            await team.with_start_agent(people[0]).with_autonomous_mode(agents=[lab]).build().run("Block 12 annehmen")
     elif scene == "resume":
         storage = InMemoryCheckpointStorage()
 
@@ -294,6 +360,33 @@ def expected(kind: str, scene: str) -> dict[str, Any]:
                 words(3, "Labor", "Lager", LAB),
             ],
             "decoys": ["Abbau is a workflow that stands where an agent may: no agent"],
+        }
+    if scene == "gather":
+        return truth | {
+            "agents": ["Sprenger", "Labor", "Lager"],
+            "handoffs": [lines(1, "Sprenger", "Lager"), words(2, "Labor", "Lager", LAB)],
+            "decoys": ["the function that asks Lager is no agent"],
+        }
+    if scene == "sub":
+        return truth | {
+            "agents": ["Annahme", "Sprenger", "Labor", "Lager"],
+            "handoffs": [
+                data(1, "Annahme", "Sprenger", STONE),
+                lines(2, "Sprenger", "Labor"),
+                words(3, "Labor", "Lager", LAB),
+            ],
+            "decoys": ["abbau is a workflow, hinein and heraus are functions"],
+        }
+    if scene == "auto":
+        return truth | {
+            "agents": ["Annahme", "Labor", "Sprenger", "Lager"],
+            "handoffs": [
+                data(1, "Annahme", "Labor", STONE),
+                data(2, "Labor", "Sprenger", ORDER, "delegate"),
+                words(3, "Labor", "Lager", LAB),
+            ],
+            "returns": [returned("Sprenger", "Labor", BLAST, recorded=told)],
+            "decoys": ["Labor goes on by itself, and hands nothing to itself"],
         }
     if scene == "resume":
         return truth | {

@@ -5,9 +5,11 @@
 
 bare: without the runtime's spans. openinference-off: the same, and all content hidden.
 
-magentic: the orchestrator asks Koch, then Kellner, then Koch once more. guest: a swarm; Kellner hands over to Koch, Koch to the guest, who hands
-back in a run of its own; Koch hands over to Kellner. nested: Gremium, a society of mind of Saucier and Konditor, and then Chefin. tools: Chefin
-calls Saucier twice, and the brigade of Konditor and Kellner. loop: a graph; Saucier writes, Konditor sends back once, Kellner comes last.
+magentic: the orchestrator asks Koch, then Kellner, then Koch once more. guest: a swarm; Kellner hands over to Koch, Koch to the guest, who hands back
+in a run of its own; Koch hands over to Kellner. nested: Gremium, a society of mind of Saucier and Konditor, and then Chefin. tools: Chefin calls
+Saucier twice, and the brigade of Konditor and Kellner. teams: a team of Saucier and Konditor, and Chefin, take turns in another. relay: Chefin calls
+a swarm, in which Saucier hands over to Konditor by a tool of another name. chain: the program runs Saucier, and gives Konditor its words. loop: a
+graph; Saucier writes, Konditor sends back once, Kellner comes last.
 """
 
 from __future__ import annotations
@@ -90,6 +92,13 @@ ANSWERS: dict[str, dict[str, list[Any]]] = {
         "Konditor;": [say(CAKE)],
         "Kellner;": [say("Der Nachtisch ist auf dem Tisch.")],
     },
+    "teams": {"Saucier;": [say(SAUCE)], "Konditor;": [say(CAKE)], "Chefin;": [say("Dann servieren wir so.")]},
+    "relay": {
+        "Chefin;": [ask(("posten", {"task": "Richtet den Nachtisch an."})), say("Alles fertig.")],
+        "Saucier;": [ask(("weiterreichen", {}))],
+        "Konditor;": [say(f"{CAKE} ENDE")],
+    },
+    "chain": {"Saucier;": [say(SAUCE)], "Konditor;": [say(CAKE)]},
     "loop": {
         "Saucier;": [say(json.dumps(DISH, ensure_ascii=False)), say(json.dumps(READY, ensure_ascii=False))],
         "Konditor;": [say("ZURÜCK: zu viel Ei, bitte ohne."), say("GUT: so nehmen wir es.")],
@@ -149,6 +158,23 @@ async def run(scene: str, url: str, provider: Any) -> None:
         jury = SocietyOfMindAgent("Gremium", inner, client(), instruction="Ihr seid Gremium; fasst zusammen:")
         with turn():
             await RoundRobinGroupChat([jury, agent("Chefin")], max_turns=2).run(task=TASK)
+    elif scene == "teams":
+        inner = RoundRobinGroupChat([agent("Saucier"), agent("Konditor")], name="Posten", max_turns=2)
+        with turn():
+            await RoundRobinGroupChat([inner, agent("Chefin")], max_turns=2).run(task=TASK)
+    elif scene == "relay":
+        to = Handoff(target="Konditor", name="weiterreichen", message=json.dumps(READY, ensure_ascii=False))
+        swarm = Swarm(
+            [agent("Saucier", handoffs=[to]), agent("Konditor")], termination_condition=TextMentionTermination("ENDE")
+        )
+        tool = TeamTool(swarm, name="posten", description="Nachtisch", return_value_as_last_message=True)
+        boss = agent("Chefin", tools=[tool], client=client(parallel_tool_calls=False), max_tool_iterations=5)
+        with turn():
+            await boss.run(task=TASK)
+    elif scene == "chain":
+        with turn():
+            said = await agent("Saucier").run(task=TASK)
+            await agent("Konditor").run(task=said.messages[-1].to_text())
     elif scene == "tools":
         brigade = RoundRobinGroupChat([agent("Konditor"), agent("Kellner")], max_turns=2)
         tools = [
@@ -223,6 +249,37 @@ def expected(kind: str, scene: str) -> dict[str, Any]:
             ],
             "returns": [returned("Konditor", "Gremium", CAKE)],
         }  # fmt: skip
+    mixed = handoff(1, "Saucier", "Konditor", "transfer", MIXED, form="labelled", recorded=told)
+    if scene == "teams":
+        return truth | {
+            "agents": ["Saucier", "Konditor", "Chefin"],
+            "handoffs": [mixed, words(2, "Konditor", "Chefin", CAKE)],
+            "decoys": ["Posten is a team, no agent"],
+        }
+    if scene == "chain":
+        return truth | {
+            "agents": ["Saucier", "Konditor"],
+            "handoffs": [mixed | {"recorded": kind.startswith("open") and told}],
+        }
+    if scene == "relay":
+        calls = kind.startswith("open")
+        return truth | {
+            "agents": ["Chefin", "Saucier", "Konditor"],
+            "handoffs": [
+                words(
+                    1,
+                    "Chefin",
+                    "Saucier",
+                    "Richtet den Nachtisch an.",
+                    "delegate",
+                    optional=["task"],
+                    recorded=told or calls,
+                ),
+                data(2, "Saucier", "Konditor", READY),
+            ],
+            "returns": [returned("Konditor", "Chefin", f"{CAKE} ENDE")],
+            "decoys": ["posten is a team, no agent"],
+        }
     if scene == "tools":
         # AutoGen's own spans have no arguments of tools; OpenInference's have them even where inputs are hidden
         calls = kind.startswith("open")
