@@ -136,7 +136,7 @@ def served(
     with grpc_receiver(receiver) as port:
         options = {
             "contracts.file": str(contracts),
-            "sessions.idle": "2s",
+            "sessions.grace": "1s",
             "export.traces.endpoint": f"http://127.0.0.1:{port}",
             "export.logs.endpoint": f"http://127.0.0.1:{port}",
         }
@@ -202,11 +202,18 @@ def told(span: Span) -> Told:
     )
 
 
-def test_downstream_is_told_of_each_handoff_in_its_trace(served: Served, analyses: list[Analysis]) -> None:
+def delivered(served: Served, analyses: list[Analysis]) -> list[Told]:
+    """Wait until all has come downstream; return what it must tell."""
     handoffs = [each for analysis in analyses for each in expected(analysis)]
     traces = {each.trace_id for each in handoffs}
     served.process.until(lambda: len(served.spans()) >= len(handoffs) + len(traces))
     served.process.until(lambda: len(served.events()) >= len(handoffs))
+    return handoffs
+
+
+def test_downstream_is_told_of_each_handoff_in_its_trace(served: Served, analyses: list[Analysis]) -> None:
+    handoffs = delivered(served, analyses)
+    traces = {each.trace_id for each in handoffs}
     spans = served.spans()
     reviews = {span.span_id: span for span in spans if span.name == semconv.S_REVIEW}
     below = [span for span in spans if span.span_id not in reviews]
@@ -232,6 +239,7 @@ def totals(analyses: list[Analysis]) -> dict[str, int]:
 
 
 def test_everything_sent_twice_is_counted_and_told_once(served: Served, analyses: list[Analysis]) -> None:
+    delivered(served, analyses)
     assert served.counted() == totals(analyses)
     before = served.process.sessions(), len(served.spans()), len(served.events())
     spans = sum(session["counts"]["spans"] for session in before[0])
@@ -252,7 +260,7 @@ def test_a_late_span_brings_revision_two_and_no_second_count(
     with grpc_receiver(receiver) as port:
         options = {
             "contracts.file": str(contracts),
-            "sessions.idle": "1s",
+            "sessions.idle": "3s",
             "export.traces.endpoint": f"http://127.0.0.1:{port}",
         }
         with serving(tmp_path, options) as process:
