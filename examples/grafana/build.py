@@ -268,6 +268,7 @@ def _health() -> Iterable[Any]:
         "Trouble", "A second: sessions not recovered, journal records not read, verdicts too late for their span.", "short",
         Target(rate(series(s.H_RECOVERY_FAILED)), "recovery failed"),
         Target(rate(series(s.H_JOURNAL_CORRUPT)), "journal corrupt"),
+        Target(rate(series(s.H_JOURNAL_FAILED)), "journal failed"),
         Target(rate(series(s.H_FORWARD_EARLY)), "verdict too late"),
     )  # fmt: skip
 

@@ -179,7 +179,11 @@ def produced(scraped: Scraped) -> set[str]:
 
 NOTHING_LOST = {"orbitrelay_collector_export_dropped_total"}
 """Produced by no session here: the outbox has room."""
-NOTHING_BROKE = {"orbitrelay_collector_recovery_failed_total", "orbitrelay_collector_journal_corrupt_total"}
+NOTHING_BROKE = {
+    "orbitrelay_collector_recovery_failed_total",
+    "orbitrelay_collector_journal_corrupt_total",
+    "orbitrelay_collector_journal_failed_total",
+}
 
 
 def test_all_but_the_worst_has_been_produced(scraped: Scraped) -> None:
@@ -202,6 +206,7 @@ def test_every_panel_has_data(scraped: Scraped) -> None:
         ("Exports in trouble", "dropped"),
         ("Trouble", "recovery failed"),
         ("Trouble", "journal corrupt"),
+        ("Trouble", "journal failed"),
     ]
 
 
