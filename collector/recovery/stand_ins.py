@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from collector.facts import ToolCall, Transcript, Visit
 from collector.recovery import names
-from collector.recovery.node import Node
+from collector.recovery.node import Node, SpanKey
 from collector.recovery.visit import AgentVisit, Tool
 from collector.recovery.visits import Visits, below
 
@@ -82,12 +82,16 @@ def _has_visit_below(visits: Visits, node: Node, owner: AgentVisit) -> bool:
 
 def tell(visits: Visits) -> None:
     """Calls that the span of a workflow tells of the runs in it become calls of those runs, and name how inner runs were called."""
+    places: dict[SpanKey, list[int]] = {}
+    for place, visit in enumerate(visits.all):
+        for node in visit.nodes:
+            places.setdefault(node.key, []).append(place)
     for node in visits.tree.ordered:
         told = [f for f in node.span.facts if isinstance(f, Transcript)]
         if not told:
             continue
         inside = {n.key for n in below(node)}
-        open_runs = [v for v in visits.all if any(n.key in inside for n in v.nodes)]
+        open_runs = [visits.all[place] for place in sorted({p for key in inside for p in places.get(key, ())})]
         inner: dict[int, list[AgentVisit]] = {}
         for visit in open_runs:
             if visit.parent is not None:
