@@ -17,9 +17,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from benchmarks.frame import cpu_of
 from collector.otlp import encode, protobuf
-from collector.otlp.model import Batch, Resource, Scope, Span
+from collector.otlp.model import Attributes, Batch, Resource, Scope, Span
 
 CAPTURES = Path(__file__).parents[1] / "tests" / "conformance" / "captures"
+_TRACE = 16  # spans
+_START = 1_796_070_280_000_000_000
 KEYS = ("session.id", "gen_ai.conversation.id", "group_id", "thread_id")
 
 
@@ -36,76 +38,71 @@ def captured(pattern: str = "*") -> list[bytes]:
 
 
 def plain(requests: int = 8, spans: int = 512) -> list[bytes]:
-    """Requests of short spans: sixteen to a trace, four traces to a session, ids as random as an SDK's."""
-    scope, resource = Scope("bench", "1"), Resource({"service.name": "bench"})
-    chance = random.Random(1)
-    trace_id = parent = ""
-    bodies = []
-    for r in range(requests):
-        batch = []
-        for i in range(r * spans, (r + 1) * spans):
-            attributes = {f"gen_ai.some.key{j}": f"value {j}" for j in range(10)}
-            if i % 16 == 0:
-                trace_id, parent = f"{chance.getrandbits(128):032x}", ""
-            span_id = f"{chance.getrandbits(64):016x}"
-            batch.append(
-                Span(
-                    trace_id=trace_id,
-                    span_id=span_id,
-                    parent_span_id=parent,
-                    name="chat gpt",
-                    kind=1,
-                    start_unix_nano=1_796_070_280_000_000_000 + i,
-                    end_unix_nano=1_796_070_280_000_001_000 + i,
-                    attributes={**attributes, "gen_ai.usage.input_tokens": 17, "session.id": f"s-{i // 64}"},
-                    scope=scope,
-                    resource=resource,
-                )
-            )
-            parent = span_id
-        bodies.append(encode.encode_traces(Batch(spans=tuple(batch))))
-    return bodies
+    """Requests of short spans: each the child of the one before it, four traces to a session."""
+
+    def of(place: int) -> Attributes:
+        told = {f"gen_ai.some.key{j}": f"value {j}" for j in range(10)}
+        return {**told, "gen_ai.usage.input_tokens": 17, "session.id": f"s-{place // 64}"}
+
+    like = Span(
+        "", "", name="chat gpt", kind=1, scope=Scope("bench", "1"), resource=Resource({"service.name": "bench"})
+    )
+    return _traces(requests, spans, 1, like, of, chained=True)
 
 
 def web(requests: int, spans: int = 512, first: int = 0) -> list[bytes]:
-    """Requests of a web service's spans, sixteen to a trace, each trace new."""
+    """Requests of a web service's spans, all below their trace's root. Another `first` gives other traces."""
+
+    def of(place: int) -> Attributes:
+        return {
+            "http.request.method": "GET",
+            "http.route": "/orders/{id}",
+            "http.response.status_code": 200,
+            "url.path": f"/orders/{place}",
+            "url.scheme": "https",
+            "server.address": "shop.example",
+            "server.port": 443,
+            "client.address": "192.0.2.7",
+            "network.protocol.version": "1.1",
+            "user_agent.original": "curl/8.9.1",
+        }
+
     scope, resource = Scope("opentelemetry.instrumentation.asgi", "1"), Resource({"service.name": "shop"})
-    chance = random.Random(first)
-    bodies = []
-    for r in range(requests):
-        batch = []
-        for i in range(r * spans, (r + 1) * spans):
-            if i % 16 == 0:
-                trace_id, root = f"{chance.getrandbits(128):032x}", ""
-            span_id = f"{chance.getrandbits(64):016x}"
-            batch.append(
-                Span(
-                    trace_id=trace_id,
-                    span_id=span_id,
-                    parent_span_id=root,
-                    name="GET /orders/{id}",
-                    kind=2,
-                    start_unix_nano=1_796_070_280_000_000_000 + i,
-                    end_unix_nano=1_796_070_280_000_100_000 + i,
-                    attributes={
-                        "http.request.method": "GET",
-                        "http.route": "/orders/{id}",
-                        "http.response.status_code": 200,
-                        "url.path": f"/orders/{i}",
-                        "url.scheme": "https",
-                        "server.address": "shop.example",
-                        "server.port": 443,
-                        "client.address": "192.0.2.7",
-                        "network.protocol.version": "1.1",
-                        "user_agent.original": "curl/8.9.1",
-                    },
-                    scope=scope,
-                    resource=resource,
-                )
+    return _traces(
+        requests,
+        spans,
+        first,
+        Span("", "", name="GET /orders/{id}", kind=2, scope=scope, resource=resource),
+        of,
+        chained=False,
+    )
+
+
+def _traces(
+    requests: int, spans: int, seed: int, like: Span, of: Callable[[int], Attributes], *, chained: bool
+) -> list[bytes]:
+    """Requests of `spans` spans that are like one, sixteen to a trace, with ids as random as an SDK's."""
+    chance = random.Random(seed)
+    made: list[Span] = []
+    trace_id = parent = ""
+    for place in range(requests * spans):
+        if place % _TRACE == 0:
+            trace_id, parent = f"{chance.getrandbits(128):032x}", ""
+        span_id = f"{chance.getrandbits(64):016x}"
+        made.append(
+            msgspec.structs.replace(
+                like,
+                trace_id=trace_id,
+                span_id=span_id,
+                parent_span_id=parent,
+                start_unix_nano=_START + place,
+                end_unix_nano=_START + place + 100_000,
+                attributes=of(place),
             )
-            root = root or span_id
-        bodies.append(encode.encode_traces(Batch(spans=tuple(batch))))
-    return bodies
+        )
+        if chained or not parent:
+            parent = span_id
+    return [encode.encode_traces(Batch(spans=tuple(made[at : at + spans]))) for at in range(0, len(made), spans)]
 
 
 def parse_cpu(bodies: Sequence[bytes]) -> float:

@@ -12,10 +12,11 @@ from typing import Any
 
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Call, Content, Fact, Message, ModelCall, ToolCall, Usage, Visit
+from collector.facts import Call, Content, Fact, Message, ModelCall, ToolCall, Visit
 from collector.otlp.model import STATUS_ERROR, Span
 
 _COMPONENT, _AGENT = "haystack.component.run", "haystack.agent.run"
+_TOKENS = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
 _MODEL, _TOOL = "haystack.agent.step.llm", "haystack.agent.step.tool"
 
 
@@ -32,12 +33,7 @@ def _facts(span: Span) -> Iterator[Fact]:
         used = [m["usage"] for m in metas if isinstance(m.get("usage"), dict)]
         yield ModelCall(
             model=next((str(m["model"]) for m in metas if m.get("model")), ""),
-            usage=Usage(
-                reading.integer(used[0], "prompt_tokens", "input_tokens"),
-                reading.integer(used[0], "completion_tokens", "output_tokens"),
-            )
-            if used
-            else None,
+            usage=reading.usage(used[0], *_TOKENS) if used else None,
             heard=_messages(heard),
             said=_messages(said),
         )

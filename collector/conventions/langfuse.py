@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from collector.conventions import langgraph_reading as langgraph
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Content, Fact, Message, ModelCall, ToolCall, Usage, Visit
+from collector.facts import Content, Fact, Message, ModelCall, ToolCall, Visit
 from collector.otlp.model import Span
 
 _KEY = "langfuse.observation."
 _METADATA = _KEY + "metadata."
+_TOKENS = (("input", "prompt_tokens"), ("output", "completion_tokens"))
 
 
 def _facts(span: Span) -> Iterator[Fact]:
@@ -32,7 +33,7 @@ def _facts(span: Span) -> Iterator[Fact]:
             yield ModelCall(
                 model=reading.text(a, _KEY + "model.name"),
                 agent=at.agent,
-                usage=_usage(a.get(_KEY + "usage_details")),
+                usage=reading.usage(reading.mapping(a.get(_KEY + "usage_details")), *_TOKENS),
                 heard=_messages(inputs, "user"),
                 said=_messages(outputs, "assistant"),
             )
@@ -63,12 +64,6 @@ def _messages(found: Content | None, role: str) -> tuple[Message, ...] | None:
         return None
     read = reading.messages(found.value)
     return read if read is not None or not isinstance(found.value, str) else (Message(role, found.value),)
-
-
-def _usage(details: object) -> Usage | None:
-    told = reading.mapping(details)
-    read = Usage(reading.integer(told, "input", "prompt_tokens"), reading.integer(told, "output", "completion_tokens"))
-    return read if read.input is not None or read.output is not None else None
 
 
 CONVENTION = Convention(

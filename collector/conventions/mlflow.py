@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from collector.conventions import langgraph_reading as langgraph
 from collector.conventions import reading
 from collector.conventions.base import Carriers, Convention
-from collector.facts import Content, Fact, Message, ModelCall, ToolCall, Transfer, Usage, Visit
+from collector.facts import Content, Fact, Message, ModelCall, ToolCall, Transfer, Visit
 from collector.otlp.model import STATUS_ERROR, Attributes, Span
 
 _MODELS = ("CHAT_MODEL", "LLM")
@@ -32,7 +32,9 @@ def _facts(span: Span) -> Iterator[Fact]:
             yield ModelCall(
                 model=str(reading.loads(a.get("mlflow.llm.model")) or ""),
                 agent=at.agent,
-                usage=_usage(a),
+                usage=reading.usage(
+                    reading.mapping(a.get("mlflow.chat.tokenUsage")), ("input_tokens",), ("output_tokens",)
+                ),
                 heard=reading.messages(inputs.value) if inputs is not None else None,
                 said=_said(outputs),
             )
@@ -67,12 +69,6 @@ def _said(outputs: Content | None) -> tuple[Message, ...] | None:
         return None
     whole = langgraph.generated(outputs.value) or reading.answered(outputs.value)
     return whole or reading.messages(outputs.value)
-
-
-def _usage(attributes: Attributes) -> Usage | None:
-    told = reading.mapping(attributes.get("mlflow.chat.tokenUsage"))
-    read = Usage(reading.integer(told, "input_tokens"), reading.integer(told, "output_tokens"))
-    return read if read.input is not None or read.output is not None else None
 
 
 CONVENTION = Convention(

@@ -113,9 +113,9 @@ _OUTPUT = (
 )  # fmt: skip
 
 
-def usage(attributes: Attributes) -> Usage | None:
-    """Tokens by any of the spellings in use, the current one first."""
-    read = Usage(integer(attributes, *_INPUT), integer(attributes, *_OUTPUT))
+def usage(attributes: Attributes, sent: tuple[str, ...] = _INPUT, made: tuple[str, ...] = _OUTPUT) -> Usage | None:
+    """Tokens by any of the spellings in use, the current one first, or by a producer's own."""
+    read = Usage(integer(attributes, *sent), integer(attributes, *made))
     return read if read.input is not None or read.output is not None else None
 
 

@@ -4,8 +4,14 @@ they may have, since connections, files and the store's readers are all open fil
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
+
+try:
+    import resource
+except ImportError:  # not on every platform
+    resource = None  # type: ignore[assignment]
 
 from collector.config.values import split_address
 from collector.listen.errors import StartError
@@ -37,26 +43,28 @@ def probe(endpoint: str, option: str) -> None:
     bind(endpoint, option).close()
 
 
-def raise_open_files(most: int = 1 << 16) -> int | None:
-    """Let the process have as many open files as it may, `most` at the most, and return how many; None where nothing limits them."""
-    try:
-        import resource  # noqa: PLC0415  # not on every platform
-    except ImportError:
-        return None
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+def raise_open_files(most: int = 1 << 16) -> None:
+    """Let the process have as many open files as it may, `most` at the most. Of the process, so once, at its start."""
+    if resource is None or (soft := open_files()) is None:
+        return
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return None if soft == resource.RLIM_INFINITY else soft
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    except (OSError, ValueError):  # macOS takes less than it says
-        return soft
-    return wanted
+    if soft < wanted:
+        with contextlib.suppress(OSError, ValueError):  # macOS takes less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def open_files() -> int | None:
+    """How many open files the process may have; None where nothing limits them."""
+    if resource is None:
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
 
 
 def affordable(connections: int) -> int:
     """Connections that a listener may have: as many as are wanted (0: any), but for an eighth of the open files there may be."""
-    limit = raise_open_files()
+    limit = open_files()
     share = 0 if limit is None else max(1, limit // 8)
     return min(connections, share) if connections and share else connections or share
 

@@ -10,10 +10,8 @@ from collections import Counter
 from collector.facts import Known, ToolCall, Visit
 from collector.facts.placeholders import is_placeholder
 from collector.recovery import names
-from collector.recovery.node import Node
+from collector.recovery.node import Node, SpanKey
 from collector.recovery.tree import Tree
-
-_Key = tuple[str, str]
 
 
 class Naming:
@@ -22,8 +20,8 @@ class Naming:
     def __init__(self, tree: Tree) -> None:
         self.known: dict[str, None] = {}
         self._ids: dict[str, str] = {}
-        self._around: set[_Key] = set()
-        self.frames: set[_Key] = set()
+        self._around: set[SpanKey] = set()
+        self.frames: set[SpanKey] = set()
         runs: list[tuple[Node, Visit]] = []
         for node in tree.ordered:
             for fact in node.span.facts:
@@ -60,10 +58,10 @@ class Naming:
                 return
             self._around.add(up.key)
 
-    def _frames(self, tree: Tree) -> set[_Key]:
+    def _frames(self, tree: Tree) -> set[SpanKey]:
         """Unnamed runs around two or more named ones, no tool call between: a workflow's span, not one of theirs, unless it is a manager's turn."""
-        outermost: dict[_Key, _Key | None] = {}  # by span: the outermost of the unnamed runs that it stands in
-        inside: Counter[_Key] = Counter()
+        outermost: dict[SpanKey, SpanKey | None] = {}  # by span: the outermost of the unnamed runs that it stands in
+        inside: Counter[SpanKey] = Counter()
         for node in tree.ordered:
             facts = [f for f in node.span.facts if isinstance(f, Visit)]
             above = outermost.get(node.parent.key) if node.parent is not None else None

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from collector.config import Loaded
 from collector.listen.errors import StartError
-from collector.listen.sockets import raise_open_files
+from collector.listen.sockets import open_files, raise_open_files
 from collector.logs import configure
 from collector.memory import keep_freed_memory, spare_the_collector
 from collector.service.collector import Collector
@@ -36,7 +36,8 @@ def serve(loaded: Loaded, reread: Callable[[], Loaded], config: Path | None) -> 
     options = loaded.options
     configure(options.log.level, options.log.format)
     keep_freed_memory()
-    if (files := raise_open_files()) is not None and files < _FEW_FILES:
+    raise_open_files()
+    if (files := open_files()) is not None and files < _FEW_FILES:
         _log.warning(
             "few open files are allowed: each listener has an eighth of them", extra={"fields": {"limit": files}}
         )

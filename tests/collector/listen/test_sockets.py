@@ -10,7 +10,11 @@ import pytest
 
 from collector.listen import sockets
 
-ASK = "from collector.listen.sockets import affordable; print([affordable(n) for n in (0, 100, 10_000)])"
+ASK = """
+from collector.listen.sockets import affordable, raise_open_files
+raise_open_files()
+print([affordable(n) for n in (0, 100, 10_000)])
+"""
 
 
 @pytest.mark.parametrize(
@@ -31,5 +35,5 @@ def test_a_listener_has_an_eighth_of_the_open_files_there_may_be_at_the_most(
 
 
 def test_without_a_limit_there_may_be_as_many_as_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "raise_open_files", lambda: None)
+    monkeypatch.setattr(sockets, "open_files", lambda: None)
     assert [sockets.affordable(n) for n in (0, 10_000)] == [0, 10_000]
